@@ -17,7 +17,8 @@ public:
         uint8_t ack_timeout = 0;    // what the program asked for
         bool is_connected = false;  // `endpoint` counts it
         Ends ends;
-        bool is_agreed = false;  // the peer's ends match ours
+        bool is_agreed = false;          // the peer's ends match ours
+        bool sends_only_copies = false;  // all its packets under way are of copies (posting.h)
     };
 
     Connections(World& world, transport::Adapter& adapter, Framing framing)

@@ -88,9 +88,7 @@ bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
            is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
 }
 
-bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
-                     wire::Qpn own_number, uint64_t own_instance, Ends ends,
-                     const SendRequest& request) {
+bool DirectPath::takes(const transport::QueuePair& qp, const SendRequest& request) {
     const bool is_read = request.work == transport::Work::read;
     if (!is_read && request.work != transport::Work::write) return false;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
@@ -103,10 +101,19 @@ bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::Q
                                      std::min<size_t>(kMostInline, qp.send_size.inline_bytes)))
         return false;
     const uint64_t length = length_of(request);
-    if (length == 0 || length > kMostBytes) return false;
+    return length != 0 && length <= kMostBytes;
+}
+
+bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
+                     wire::Qpn own_number, uint64_t own_instance, Ends ends,
+                     const SendRequest& request) {
+    const bool is_read = request.work == transport::Work::read;
+    const bool is_inline = (request.flags & transport::kInline) != 0;
+    const uint64_t length = length_of(request);
     if (count_ != 0 && (peer_ != &peer || is_read_ != is_read || count_ == kMostWork ||
                         bytes_ + length > kMostKept))
         (void)flush(adapter);
+    if (qp.requester.oldest != qp.requester.end) return false;  // some of them go by packets
     peer_ = &peer;
     is_read_ = is_read;
     Work& work = work_[count_++];

@@ -35,8 +35,11 @@ public:
     static constexpr size_t kMostInline = 256;
     static constexpr size_t kMostParts = kMostWork * kMostSges;
 
-    // Keeps a request that may go this way, until flush(). False if it may not; then nothing was
-    // done. If earlier requests cannot go together with this one, they go first.
+    // Whether requests of this kind may go this way.
+    static bool takes(const transport::QueuePair& qp, const transport::SendRequest& request);
+    // Keeps a request of such a kind until flush(). If earlier requests cannot go together with
+    // this one, they go first. False if some of them go by packets, which this one must not
+    // overtake.
     bool add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
              wire::Qpn own_number, uint64_t own_instance, Ends ends,
              const transport::SendRequest& request);

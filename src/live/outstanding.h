@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "transport/adapter.h"
@@ -12,12 +13,18 @@ namespace tulle::live {
 
 class Outstanding {
 public:
-    explicit Outstanding(transport::Adapter& adapter) : adapter_(adapter) {}
+    explicit Outstanding(transport::Adapter& adapter) : adapter_(adapter) {
+        queue_pairs_.reserve(kMost);  // posting and arming must not fail for lack of memory
+    }
 
     // The next completion of this queue raises an event, and one has been raised.
     void on_armed(transport::CqId cq) {
-        if (cq.value >= is_armed_.size()) is_armed_.resize(cq.value + 1);
-        is_armed_[cq.value] = true;
+        try {
+            if (cq.value >= is_armed_.size()) is_armed_.resize(cq.value + 1);
+            is_armed_[cq.value] = true;
+        } catch (const std::bad_alloc&) {
+            is_unsure_ = true;
+        }
     }
     void on_event(const transport::AdapterEvent& event) {
         if (event.kind == transport::EventKind::completion && event.subject < is_armed_.size())
@@ -30,7 +37,7 @@ public:
     }
 
     bool need_answers(base::Instant now) {
-        bool is_needed = is_full();
+        bool is_needed = is_full() || is_unsure_;
         std::erase_if(queue_pairs_, [&](wire::Qpn qpn) {
             const transport::QueuePair* qp = adapter_.query_qp(qpn);
             if (qp == nullptr) return true;
@@ -56,6 +63,7 @@ private:
     transport::Adapter& adapter_;
     std::vector<wire::Qpn> queue_pairs_;
     std::vector<bool> is_armed_;  // by number of the completion queue
+    bool is_unsure_ = false;      // there was no memory for that
 };
 
 }  // namespace tulle::live

@@ -48,7 +48,7 @@ public:
     // others may need the CPU, among them the peer that the program waits for.
     bool on_empty_poll();
     void on_full_poll();
-    // See SoftwareAdapter::arm_cq().
+    // See Posting::arm_cq().
     void on_armed();
     // The program has posted something and waits for the outcome; something has come.
     void on_posted();

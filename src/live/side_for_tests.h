@@ -129,8 +129,8 @@ public:
         wanted.sges = std::span(&sge, 1);
         wanted.remote_address = remote;
         wanted.rkey = rkey;
-        EXPECT_EQ(host->post_send(qpn, wanted), Refusal::none);
-        host->finish_posting();
+        EXPECT_EQ(host->posting().post(qpn, wanted), Refusal::none);
+        host->posting().finish();
     }
 
     // Posts many WRITEs of eight bytes at once, to consecutive addresses. Returns with the lock:
@@ -145,9 +145,9 @@ public:
             wanted.sges = std::span(&sge, 1);
             wanted.remote_address = to.request.address + 8 * i;
             wanted.rkey = to.key;
-            EXPECT_EQ(host->post_send(qpn, wanted), Refusal::none);
+            EXPECT_EQ(host->posting().post(qpn, wanted), Refusal::none);
         }
-        host->finish_posting();
+        host->posting().finish();
         return guard;
     }
 

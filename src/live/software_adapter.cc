@@ -25,7 +25,6 @@ constexpr uint32_t kPiece = 32 << 10;  // payload per packet where the path MTU 
 constexpr uint32_t kPiecesOutstanding = 12;
 constexpr uint32_t kPacketsOutstanding = 32;
 static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
-constexpr uint32_t kPostsToStream = 8;
 constexpr base::Duration kBacklogLook{100'000'000};      // 100 us
 constexpr base::Duration kStuckLook{10'000'000'000};     // 10 ms, chosen
 constexpr base::Duration kTallyAfter{10'000'000'000};    // 10 ms
@@ -60,9 +59,9 @@ SoftwareAdapter::SoftwareAdapter(const Identity& who, Listener& listener,
       connections_(world_, adapter_, {settings.is_on, settings.is_strict}),
       carrier_(world_, connections_, adapter_, *this, settings),
       diagnosis_(world_, connections_, carrier_, adapter_),
-      outstanding_(adapter_),
       imports_(world_, lock_),
       pacing_(who.listens.empty() ? transport::Algorithm::none : Pacing::wanted(), who.listens),
+      posting_(adapter_, world_, connections_, carrier_, direct_, progress_, *this),
       progress_(lock_, world_, direct_, *this) {}
 
 std::unique_ptr<SoftwareAdapter> SoftwareAdapter::open(const Identity& who, Listener& listener) {
@@ -169,7 +168,8 @@ Refusal SoftwareAdapter::modify_qp(wire::Qpn qpn, transport::QpAttributes attrib
     Connections::Route& route = connections_.of(qpn);
     const transport::QueuePair* qp = adapter_.query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
-    posts_packets_ = true;
+    posting_.release(qpn);
+    posting_.expect_packets();
     carrier_.send_held_back();
     const bool is_datagram = qp->type == transport::QpType::ud;
     const EndpointIndex endpoint =
@@ -222,6 +222,7 @@ void SoftwareAdapter::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
 
 Refusal SoftwareAdapter::destroy_qp(wire::Qpn qpn) {
     carrier_.send_held_back();
+    posting_.release(qpn);
     direct_.stop(adapter_, qpn, false);
     adapter_.forget_completions(qpn);
     const Refusal refusal = adapter_.destroy_qp(qpn);
@@ -257,57 +258,6 @@ void SoftwareAdapter::lend_posted(transport::SrqId queue) {
     progress_.wake_thread_in_time();
 }
 
-Refusal SoftwareAdapter::arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish) {
-    outstanding_.on_armed(cq);
-    const Refusal refusal = adapter_.arm_cq(cq, wish);
-    progress_.on_armed();
-    return refusal;
-}
-
-// ---- work ---------------------------------------------------------------------------------------
-
-Refusal SoftwareAdapter::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
-    const transport::QueuePair* qp = adapter_.query_qp(qpn);
-    if (qp == nullptr) return Refusal::invalid_argument;
-    const EndpointIndex endpoint = qp->address.endpoint;
-    ++posts_in_a_row_;
-    outstanding_.on_posted(qpn);
-    if (qp->requester.oldest == qp->requester.end &&
-        connections_.way_to(endpoint).way == Way::direct) {
-        Peer& peer = world_.at(endpoint.value);
-        if (!peer.is_gone && peer.can_send() && connections_.agrees(connections_.of(qpn)) &&
-            world_.may_copy(peer)) {
-            if (direct_.add(peer, adapter_, *qp, world_.own().outside_of(qpn),
-                            world_.own().secret().instance, connections_.of(qpn).ends, request))
-                return Refusal::none;
-        }
-    }
-    (void)direct_.flush(adapter_);  // work completes in the order in which it was posted
-    posts_packets_ = true;
-    return adapter_.post_send(qpn, request);
-}
-
-void SoftwareAdapter::finish_posting() {
-    progress_.on_posted();
-    direct_.set_streaming(posts_in_a_row_ > kPostsToStream);
-    if (direct_.flush(adapter_)) posts_packets_ = true;
-    if (posts_packets_ || adapter_.has_work()) {
-        posts_packets_ = false;
-        const Instant time = now();
-        carrier_.transmit(time);
-        if (carrier_.wire() != nullptr) carrier_.deliver_wire(time);
-        if (carrier_.has_local()) return progress_.make(true);
-        carrier_.flush();
-    }
-    tell_events();
-    progress_.on_sent();
-}
-
-void SoftwareAdapter::settle() {
-    posts_in_a_row_ = 0;
-    if (direct_.is_awaiting()) direct_.settle(adapter_, now());
-}
-
 // The thread handles packets for this process itself: the owner is still inside a call.
 void SoftwareAdapter::flush_management() {
     if (carrier_.wire() != nullptr) carrier_.deliver_wire(now());
@@ -330,7 +280,7 @@ void SoftwareAdapter::take_news() {
 
 void SoftwareAdapter::work(bool by_program) {
     if (progress_.watch().has_news()) take_news();
-    posts_in_a_row_ = 0;
+    posting_.end_of_list();
     carrier_.send_held_back();
     const Instant time = now();
     const bool was_amid_progress = std::exchange(lock_.is_amid_progress, true);
@@ -346,6 +296,7 @@ void SoftwareAdapter::work(bool by_program) {
             extra_deadline_ = Instant::never();
             listener_.on_progress();
         }
+        posting_.advance();
         carrier_.transmit(time);
         if (carrier_.wire() != nullptr) carrier_.deliver_wire(time);
         tell_events();
@@ -403,10 +354,6 @@ bool SoftwareAdapter::has_arrivals() {
                                [&](uint32_t index) { return !world_.at(index).reader.empty(); });
 }
 
-bool SoftwareAdapter::needs_answers() {
-    return outstanding_.need_answers(now());
-}
-
 Instant SoftwareAdapter::next_deadline() const {
     Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_at_,
                            carrier_.udp_deadline(), carrier_.borrower().next_look()});
@@ -418,7 +365,7 @@ Instant SoftwareAdapter::next_deadline() const {
 
 void SoftwareAdapter::tell_events() {
     while (const auto event = adapter_.poll_event()) {
-        outstanding_.on_event(*event);
+        posting_.on_event(*event);
         listener_.on_event(*event);
     }
 }

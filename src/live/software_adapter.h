@@ -14,10 +14,9 @@
 #include "live/diagnosis.h"
 #include "live/direct.h"
 #include "live/imports.h"
-#include "live/outstanding.h"
 #include "live/pacing.h"
 #include "live/ports.h"
-#include "live/progress.h"
+#include "live/posting.h"
 
 namespace tulle::live {
 
@@ -52,6 +51,7 @@ public:
     transport::Adapter& adapter() { return adapter_; }
     World& world() { return world_; }
     Ports& ports() { return ports_; }
+    Posting& posting() { return posting_; }
     Progress& progress() { return progress_; }
     Diagnosis& diagnosis() { return diagnosis_; }
     Imports& imports() { return imports_; }
@@ -91,14 +91,6 @@ public:
     // Receives were posted to a queue for which another process waits.
     void lend_posted(transport::SrqId queue);
 
-    // The program asks for an event at the queue's next completion, and will sleep until it comes.
-    transport::Refusal arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish);
-
-    // Posts work. Call finish_posting() after the last request of a list.
-    transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
-    void finish_posting();
-    // Completes work that was done without packets. Call it before looking for completions.
-    void settle();
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes) {
         carrier_.send_management(to, bytes);
     }
@@ -128,7 +120,7 @@ private:
     void tell_events() override;
     bool has_arrivals() override;
     bool took_writes() override { return carrier_.took_writes(); }
-    bool needs_answers() override;
+    bool needs_answers() override { return posting_.needs_answers(); }
 
     void prepare_for_wire(wire::Qpn qpn, transport::EndpointIndex endpoint);
     void take_news();
@@ -149,13 +141,11 @@ private:
     Carrier carrier_;
     Diagnosis diagnosis_;
     DirectPath direct_;
-    Outstanding outstanding_;
     Imports imports_;
     const Pacing pacing_;
     std::array<CounterSlot, kMaxPorts> counters_;  // of each port
     base::Instant extra_deadline_ = base::Instant::never();
-    uint32_t posts_in_a_row_ = 0;
-    bool posts_packets_ = false;                       // some of the posted work goes by packets
+    Posting posting_;
     uint64_t tallied_ = 0;                             // the count that was published last
     base::Instant tally_at_ = base::Instant::never();  // when counters are published next
     Progress progress_;

@@ -112,11 +112,76 @@ TEST_F(HostTest, whoever_sleeps_is_told_of_what_is_read_as_a_region_is_withdrawn
     connect();
     there.receive(64);
     const std::lock_guard guard(there.host->lock());
-    EXPECT_EQ(there.host->arm_cq(there.cq, transport::CompletionQueue::Wish::any), Refusal::none);
+    EXPECT_EQ(there.host->posting().arm_cq(there.cq, transport::CompletionQueue::Wish::any),
+              Refusal::none);
     here.post(transport::Work::send, 64);
     const int before = there.listener.events;
     there.host->withdraw_region(there.key);
     EXPECT_EQ(there.listener.events, before + 1);
+}
+
+// Two WRITEs are posted before the peer has taken the ring, and go by packets. Those behind them
+// are held until these are answered.
+TEST_F(HostTest, copies_behind_packets_of_copies_wait_for_the_short_way) {
+    there.connect(here);
+    uint64_t packets = 0;
+    {
+        const std::lock_guard guard(there.host->lock());  // so that it takes nothing
+        here.connect(there);
+        here.post(transport::Work::write, 8, remote(), there.key);
+        here.post(transport::Work::write, 8, remote() + 8, there.key);
+        packets = here.host->adapter().counters().port_xmit_packets;
+        // As if it had taken the ring, and not looked at what is in it.
+        here.ring_to(there).is_taken.store(1);
+        std::memset(here.memory.data(), 0x5a, 64);
+        for (uint64_t i = 2; i < 8; ++i)
+            here.post(transport::Work::write, 8, remote() + 8 * i, there.key);
+        EXPECT_EQ(there.memory[16], std::byte{0});
+    }
+    for (uint64_t i = 1; i <= 8; ++i) {
+        const Completion completion = here.next();
+        EXPECT_EQ(completion.id, i);
+        EXPECT_EQ(completion.status, Status::success);
+    }
+    EXPECT_EQ(there.memory[63], std::byte{0x5a});
+    EXPECT_EQ(here.host->adapter().counters().port_xmit_packets, packets);
+}
+
+// What is posted behind copies that wait takes them along, in its order.
+TEST_F(HostTest, a_message_behind_copies_that_wait_does_not_overtake_them) {
+    there.connect(here);
+    there.receive(64);
+    {
+        const std::lock_guard guard(there.host->lock());
+        here.connect(there);
+        here.post(transport::Work::write, 8, remote(), there.key);
+        here.ring_to(there).is_taken.store(1);
+        here.post(transport::Work::write, 8, remote() + 8, there.key);
+        here.post(transport::Work::send, 8);
+        here.post(transport::Work::write, 8, remote() + 16, there.key);
+    }
+    for (uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(here.next().id, i);
+    EXPECT_EQ(there.next().status, Status::success);
+}
+
+TEST_F(HostTest, copies_that_wait_are_flushed_when_their_queue_pair_stops) {
+    there.connect(here);
+    const std::lock_guard other(there.host->lock());
+    here.connect(there);
+    here.post(transport::Work::write, 8, remote(), there.key);
+    here.ring_to(there).is_taken.store(1);
+    here.post(transport::Work::write, 8, remote() + 8, there.key);
+    transport::QpAttributes a;
+    a.state = QpState::error;
+    {
+        const std::lock_guard guard(here.host->lock());
+        EXPECT_EQ(here.host->modify_qp(here.qpn, a, transport::kState), Refusal::none);
+    }
+    for (uint64_t i = 1; i <= 2; ++i) {
+        const Completion completion = here.next();
+        EXPECT_EQ(completion.id, i);
+        EXPECT_EQ(completion.status, Status::flushed);
+    }
 }
 
 // Whether an acknowledgement rings depends on what its receiver waits for.
@@ -146,7 +211,7 @@ protected:
     }
     void arm(transport::CqId cq) {
         const std::lock_guard guard(here.host->lock());
-        EXPECT_EQ(here.host->arm_cq(cq, Wish::any), Refusal::none);
+        EXPECT_EQ(here.host->posting().arm_cq(cq, Wish::any), Refusal::none);
     }
     transport::CqId unused;
 };
@@ -163,6 +228,14 @@ TEST_F(AnswerTest, it_wakes_a_program_that_waits_for_its_completion) {
 
 TEST_F(AnswerTest, it_wakes_a_program_that_slept_before_another_thread_posted) {
     EXPECT_TRUE(rings(64, {here.cq}, {}));
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(AnswerTest, it_wakes_a_program_whose_message_was_not_taken) {
+    EXPECT_FALSE(rings(64, {}, {unused}));
+    EXPECT_EQ(here.next().status, Status::success);
+    EXPECT_TRUE(rings(64, {}, {unused}));  // nothing was posted for it
+    there.receive(64);
     EXPECT_EQ(here.next().status, Status::success);
 }
 

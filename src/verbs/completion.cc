@@ -29,7 +29,7 @@ bool is_received(const transport::Completion& completion) {
 // in vain.
 size_t find(Cq& cq, live::SoftwareAdapter& host, std::unique_lock<std::mutex>& guard,
             std::span<transport::Completion> into, bool& shall_yield) {
-    host.settle();
+    host.posting().settle();
     size_t count = host.adapter().poll_completion(cq.id, into);
     if (count != 0) return count;
     host.progress().make(true);
@@ -285,7 +285,7 @@ int req_notify_cq(ibv_cq* shown, int solicited_only) {
     using Wish = transport::CompletionQueue::Wish;
     Cq& cq = cq_of(shown);
     if (shown->channel != nullptr) arm(cq, object_of<Channel>(shown->channel), host);
-    return errno_of(host.arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any));
+    return errno_of(host.posting().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any));
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {

@@ -232,7 +232,7 @@ TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask)
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     remember(qp.attributes, *attributes, mask);
     if ((mask & IBV_QP_STATE) != 0) shown->state = attributes->qp_state;
-    host.finish_posting();
+    host.posting().finish();
     return 0;
 }
 

@@ -32,7 +32,7 @@ int post_one(live::SoftwareAdapter& host, QueuePair& qp, const ibv_send_wr& from
     }
     if (qp.type == transport::QpType::xrc_initiator)
         request.remote_srq = wire::SrqNumber{from.qp_type.xrc.remote_srqn};
-    const auto refusal = host.post_send(qp.qpn, request);
+    const auto refusal = host.posting().post(qp.qpn, request);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     // A type-2 window has its new key from here on, as with real adapters and in the man page.
     if (request.work == Work::bind_window) from.bind_mw.mw->rkey = from.bind_mw.rkey;
@@ -65,7 +65,7 @@ int post_send(ibv_qp* shown, ibv_send_wr* request, ibv_send_wr** bad) {
         error = post_one(host, qp, *request, scratch);
         if (error != 0) *bad = request;
     }
-    host.finish_posting();
+    host.posting().finish();
     return error;
 }
 
@@ -109,7 +109,7 @@ int bind_mw(ibv_qp* shown, ibv_mw* mw, ibv_mw_bind* bind) {
     done.work = Work::bind_window;
     done.flags = static_cast<uint8_t>(bind->send_flags & IBV_SEND_SIGNALED);
     host.adapter().complete_elsewhere(qp.qpn, done, 0);
-    host.finish_posting();
+    host.posting().finish();
     return 0;
 }
 

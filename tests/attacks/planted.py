@@ -123,6 +123,50 @@ DEFECTS = {
         "    carrier_.flush();\n",
         "HostTest.*withdrawn*",
     ),
+    "an acknowledgement wakes nobody": (
+        "src/live/outstanding.h",
+        " || qp.drain_notify || is_armed(qp.send_cq)",
+        " || qp.drain_notify",
+        "AnswerTest.*",
+    ),
+    "an acknowledgement wakes nobody who has more to send": (
+        "src/live/outstanding.h",
+        "standing != transport::Standing::answers || qp.drain_notify",
+        "qp.drain_notify",
+        "AnswerTest.*",
+    ),
+    "a refusal wakes nobody": (
+        "src/live/packets.cc",
+        " &&\n           wire::ack_kind(packet.extended.ack.syndrome) == wire::AckKind::ack",
+        "",
+        "AnswerTest.*",
+    ),
+    "who sleeps is not told of what another thread posts": (
+        "src/live/progress.cc",
+        "    if (renew_announcement()) watch_.wake();\n",
+        "",
+        "AnswerTest.*",
+    ),
+    "copies behind packets of copies go by packets": (
+        "src/live/posting.cc",
+        "    } else if (sends_only_copies && peer_of(*qp) != nullptr) {\n",
+        "    } else if (false) {\n",
+        "HostTest.*",
+    ),
+    "what is posted later overtakes copies that wait": (
+        "src/live/posting.cc",
+        "    release(qpn);\n    posts_packets_ = true;\n    return",
+        "    posts_packets_ = true;\n    return",
+        "HostTest.*",
+    ),
+    "anybody completes what was lent to another": (
+        "src/live/xrc_lender.cc",
+        " || found->second.peer != peer) return true;\n    const Lent lent = found->second;\n"
+        "    lent_.erase(found);\n    transport::Completion completion;\n",
+        ") return true;\n    const Lent lent = found->second;\n"
+        "    lent_.erase(found);\n    transport::Completion completion;\n",
+        "LendingTest.*",
+    ),
     "a process is called in each of its slots": (
         "src/live/encounters.cc",
         "    if (is_being_called(line->who)) {",

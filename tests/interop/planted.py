@@ -74,6 +74,25 @@ DEFECTS = {
         "    if (!shown) return std::nullopt;\n",
         "xrc_test",
     ),
+    "a queue of another process's other domain takes messages": (
+        "src/live/xrc_borrower.cc",
+        "    if (!shown || shown->file != file) return nullptr;\n",
+        "    if (!shown) return nullptr;\n",
+        "xrc_test",
+    ),
+    "completions of a queue pair outlive its reset": (
+        "src/live/software_adapter.cc",
+        "    if (mask == transport::kState && attributes.state == QpState::reset)\n"
+        "        adapter_.forget_completions(qpn);\n",
+        "",
+        "calls_test",
+    ),
+    "a channel goes while queues use it": (
+        "src/verbs/completion.cc",
+        "    if (channel->refcnt != 0) return EBUSY;\n",
+        "",
+        "refusals_test",
+    ),
     "a queue pair ends with the first of its handles": (
         "src/verbs/queue_pair.cc",
         "process.qp(qp.qpn) == &qp && qp.other == nullptr;",
