@@ -20,8 +20,10 @@ using workload::Schedule;
 constexpr uint64_t kMostBurstBytes = 60'000;  // of a burst: lengths on the wire have 16 bits
 constexpr uint64_t kBurstsOfBuffer = 4;       // that a lane's buffer holds at least; chosen
 constexpr uint32_t kServers = 8;              // of the part that is measured; chosen
-constexpr uint64_t kPartOfBytes = 8;          // so many times fewer bytes there; chosen
+// So many times fewer bytes there, unless chance matters, which grows with bytes. Chosen.
+constexpr uint64_t kPartOfBytes = 8;
 constexpr uint64_t kLeastBytesOfPart = 1 << 20;
+constexpr uint64_t kSeeds = 3;  // for that part, where chance matters; chosen
 
 // Whether all work is one job of trees and chains.
 bool is_of_pieces(const sim::Setup& setup) {
@@ -86,6 +88,10 @@ std::shared_ptr<const sim::Setup> joined(const sim::Setup& inside, uint32_t pack
     return found;
 }
 
+bool has_chance(const sim::Setup& setup) {
+    return setup.host.congestion != transport::Algorithm::none;
+}
+
 // The first servers of the first collective, with fewer bytes.
 workload::Program small_part(const sim::Setup& setup) {
     const auto first =
@@ -98,7 +104,8 @@ workload::Program small_part(const sim::Setup& setup) {
     const auto part = std::make_shared<const Placement>(members, all.has_scale_up());
     workload::CollectiveOptions options = first->schedule->options();
     options.root = std::min(options.root, part->size() - 1);
-    options.bytes = std::max(options.bytes / kPartOfBytes, kLeastBytesOfPart);
+    if (!has_chance(setup))
+        options.bytes = std::max(options.bytes / kPartOfBytes, kLeastBytesOfPart);
     workload::Program program;
     program.jobs.push_back(setup.program.jobs[0]);
     if (const auto schedule = Schedule::make(options, part))
@@ -106,19 +113,30 @@ workload::Program small_part(const sim::Setup& setup) {
     return program;
 }
 
+// In picoseconds, for each seed.
+std::vector<int64_t> times_of(const sim::Setup& setup, const workload::Program& part) {
+    std::vector<int64_t> times;
+    sim::Setup other = setup;
+    for (uint64_t i = 0; i < (has_chance(setup) ? kSeeds : 1); ++i, ++other.seed)
+        times.push_back(time_alone(other, part).ps);
+    return times;
+}
+
 }  // namespace
 
 void join_packets(sim::Setup& setup, uint64_t most_packets) {
-    const bool reacts = setup.host.congestion != transport::Algorithm::none;
-    if (!setup.skips || !setup.scale_up || reacts || !is_of_pieces(setup)) return;
+    if (!setup.skips || !setup.scale_up || !is_of_pieces(setup)) return;
     if (packets_of(setup) <= most_packets) return;
     const uint32_t packets = most_joined(*setup.scale_up);
     const workload::Program part = small_part(setup);
     if (packets == 1 || part.generated.empty()) return;
-    const int64_t single = time_alone(setup, part).ps;
+    const std::vector<int64_t> single = times_of(setup, part);
     setup.scale_up = joined(*setup.scale_up, packets);
-    const int64_t more = time_alone(setup, part).ps - single;
-    setup.bursts = {packets, (more < 0 ? -more : more) * 1'000'000 / single};
+    int64_t most = 0;
+    for (const int64_t joined : times_of(setup, part))
+        for (const int64_t alone : single)
+            most = std::max(most, joined < alone ? alone - joined : joined - alone);
+    setup.bursts = {packets, most * 1'000'000 / *std::ranges::min_element(single)};
 }
 
 }  // namespace tulle::scenario

@@ -2,7 +2,8 @@
 """against_full.py TULLE quick|long: jobs with --skip against the same jobs simulated in full.
 
 The run as a whole and each collective have to be within one percent, and so much has to be skipped
-as is said here. Steps of training are within one percent too. Trees and chains of many servers have
+as is said here. Where another seed changes more than that, they have to be within the estimated
+error. Steps of training are within one percent too. Trees and chains of many servers have
 few pieces more than it takes to fill them; then nothing is skipped.
 """
 
@@ -18,11 +19,12 @@ MOST_ERROR = 0.01
 
 class Job:
     def __init__(self, name, servers, work, profile="ib-ndr", least=0.2, more="", is_quick=False,
-                 rails=8, join=None):
+                 rails=8, join=None, has_chance=False):
         self.name = name
         self.options = [] if join is None else ["--join", str(join)]
         self.least = least  # of the time that has to be skipped; None: a step is repeated instead
         self.is_quick = is_quick
+        self.has_chance = has_chance
         topology = f"rail:servers={servers},rails={rails},group={min(8, servers)}"
         self.text = "\n".join([f"name: {name}", f"topology: {topology}", f"profile: {profile}",
                                "gpus: {scale_up: nvlink4}", more,
@@ -55,6 +57,8 @@ JOBS = [
         join=1000),
     Job("chain of 64 in bursts", 8, [collective("broadcast", "64MiB", "ring")], least=0,
         join=1000),
+    Job("tree of 64 in bursts, RoCE", 8, [collective("all_reduce", "128MiB", "tree")],
+        "roce-v2-400g", least=0, join=1000, has_chance=True),
     Job("large tree of 64", 8, [collective("all_reduce", "1GiB", "tree")], least=0.1),
     Job("several steps of 64", 8,
         ["job: {steps: [{compute: 50us}, {all_reduce: {bytes: 8MiB, algorithm: ring}}, "
@@ -130,8 +134,9 @@ def complaints(job, full, skipped):
         for i, phase in enumerate(full["collectives"]):
             errors[f"{phase['name']} {i}"] = error(skipped["collectives"][i]["time_us"],
                                                    phase["time_us"])
+    estimated = skipped["skipping"]["error_ratio"]
     for what, by in errors.items():
-        if abs(by) > MOST_ERROR:
+        if abs(by) > (estimated if job.has_chance else MOST_ERROR):
             yield f"{what} is wrong by {by:.2%}"
     share = skipped["skipping"]["time_ratio"]
     if job.least is not None and share < job.least:
@@ -140,7 +145,7 @@ def complaints(job, full, skipped):
         yield "no packets were joined"
     worst = max(errors.values(), key=abs)
     print(f"{job.name}: {share:.1%} skipped, wrong by {worst:.3%} at most, estimated "
-          f"{skipped['skipping']['error_ratio']:.3%}; {full['engine']['cpu_s']:.1f} s and "
+          f"{estimated:.3%}; {full['engine']['cpu_s']:.1f} s and "
           f"{skipped['engine']['cpu_s']:.1f} s", flush=True)
 
 
