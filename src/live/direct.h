@@ -14,7 +14,7 @@
 // Revocation: a copy is announced in the link's `at_work`. It is odd from before the board is read
 // until the copy is done or its record is visible. A process that takes a region off its board then
 // waits until each peer's word is even or has changed, and reads what is in the rings
-// (withdrawal.cc). It waits only for peers that reach its memory, and only for a limited time.
+// (open_memory.cc). It waits only for peers that reach its memory, and only for a limited time.
 #pragma once
 
 #include <sys/uio.h>

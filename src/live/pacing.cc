@@ -1,5 +1,7 @@
 #include "live/pacing.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -73,6 +75,15 @@ Pacing::Pacing(Algorithm algorithm, const std::vector<UdpAddress>& addresses)
         settings_.plugin.loaded = std::move(*loaded);
     else
         problem_ = loaded.error().message;
+}
+
+void Pacing::end(transport::Adapter& adapter) {
+    const transport::PluginFlow* flow = adapter.failed_plugin();
+    if (flow == nullptr) return;
+    std::fprintf(stderr, "tulle: %s (%s) failed a queue pair, so the run is void: %s\n",
+                 flow->plugin().file().c_str(), std::string(flow->plugin().name()).c_str(),
+                 flow->fault()->what.c_str());
+    _exit(1);
 }
 
 }  // namespace tulle::live

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "live/udp_addresses.h"
+#include "transport/adapter.h"
 #include "transport/core.h"
 
 namespace tulle::live {
@@ -30,14 +31,17 @@ public:
     bool is_on() const { return algorithm_ != transport::Algorithm::none; }
     // Why the requested plug-in cannot be used; empty if it can.
     const std::string& problem() const { return problem_; }
-    // Whether a plug-in has broken a rule.
-    bool has_failed() const {
-        return settings_.plugin.loaded && settings_.plugin.loaded->faults() != 0;
+    // Ends the process if a plug-in has broken a rule: results measured with it are worthless.
+    void end_if_failed(transport::Adapter& adapter) const {
+        if (settings_.plugin.loaded && settings_.plugin.loaded->faults() != 0) [[unlikely]]
+            end(adapter);
     }
     // The result refers to this object.
     transport::CongestionControl control() const { return {algorithm_, settings_}; }
 
 private:
+    static void end(transport::Adapter& adapter);
+
     transport::Algorithm algorithm_ = transport::Algorithm::none;
     transport::AlgorithmSettings settings_;
     std::string problem_;

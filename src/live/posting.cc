@@ -80,6 +80,12 @@ void Posting::finish() {
     progress_.on_sent();
 }
 
+void Posting::lend_posted(transport::SrqId queue) {
+    carrier_.lender().on_posted(queue);
+    carrier_.flush();
+    progress_.wake_thread_in_time();
+}
+
 Refusal Posting::arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish) {
     outstanding_.on_armed(cq);
     const Refusal refusal = adapter_.arm_cq(cq, wish);

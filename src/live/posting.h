@@ -36,6 +36,8 @@ public:
     // Posts work. Call finish() after the last request of a list.
     transport::Refusal post(wire::Qpn qpn, const transport::SendRequest& request);
     void finish();
+    // Receives were posted to a queue for which another process waits.
+    void lend_posted(transport::SrqId queue);
     // The program asks for an event at the queue's next completion, and will sleep until it comes.
     transport::Refusal arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish);
     // Completes work that was done without packets. Call it before looking for completions.

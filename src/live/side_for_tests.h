@@ -53,7 +53,7 @@ public:
         request.host = memory.data();
         request.access = transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
         key = *host->adapter().memory().register_region(request);
-        host->publish_region(key, request);
+        host->memory().publish_region(key, request);
     }
 
     transport::PdId new_pd() {
@@ -63,12 +63,12 @@ public:
     // The region, with a new key.
     void register_again(transport::PdId domain, uint32_t rights) {
         const std::lock_guard guard(host->lock());
-        host->withdraw_region(key);
+        host->memory().withdraw_region(key);
         (void)host->adapter().memory().deregister_region(key);
         request.pd = domain;
         request.access = rights;
         key = *host->adapter().memory().register_region(request);
-        host->publish_region(key, request);
+        host->memory().publish_region(key, request);
     }
     // The ring that we write and the other side reads.
     RingMemory& ring_to(const Side& other) {

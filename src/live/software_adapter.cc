@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "live/clock.h"
 #include "live/fault_guard.h"
@@ -27,7 +26,6 @@ constexpr uint32_t kPacketsOutstanding = 32;
 static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
 constexpr base::Duration kBacklogLook{100'000'000};      // 100 us
 constexpr base::Duration kStuckLook{10'000'000'000};     // 10 ms, chosen
-constexpr base::Duration kTallyAfter{10'000'000'000};    // 10 ms
 constexpr base::Duration kRnrPatience{500'000'000'000};  // 500 ms
 
 transport::AdapterConfig config_for(const WireSettings& settings, bool listens) {
@@ -61,6 +59,8 @@ SoftwareAdapter::SoftwareAdapter(const Identity& who, Listener& listener,
       diagnosis_(world_, connections_, carrier_, adapter_),
       imports_(world_, lock_),
       pacing_(who.listens.empty() ? transport::Algorithm::none : Pacing::wanted(), who.listens),
+      memory_(world_, lock_, carrier_, progress_, *this),
+      tally_(adapter_, carrier_),
       posting_(adapter_, world_, connections_, carrier_, direct_, progress_, *this),
       progress_(lock_, world_, direct_, *this) {}
 
@@ -83,7 +83,7 @@ SoftwareAdapter::~SoftwareAdapter() {
 
 void SoftwareAdapter::finish() {
     carrier_.send_held_back();
-    show_counters();
+    tally_.show();
 }
 
 bool SoftwareAdapter::set_up() {
@@ -94,10 +94,8 @@ bool SoftwareAdapter::set_up() {
     auto door = world_.open();
     if (!door) return false;
     connections_.resize(world_.own().room());
-    for (uint32_t port = 1; port <= identity().port_count(); ++port)
-        counters_[port - 1] =
-            CounterSlot(counters_file_of_port(identity().counters_file, port), world_.own().slot());
-    direct_.set_counters(counters_.data());
+    tally_.open(identity(), world_.own().slot());
+    direct_.set_counters(tally_.slots());
     if (!identity().listens.empty()) {
         if (const auto opened = carrier_.open_udp(); !opened) {
             std::fprintf(stderr, "tulle: %s\n", opened.error().message.c_str());
@@ -106,7 +104,7 @@ bool SoftwareAdapter::set_up() {
         progress_.hear_also(carrier_.udp()->sockets().files());
     }
     const WirePath* wire = carrier_.wire();
-    world_.show_facts(static_cast<bool>(counters_[0]), wire != nullptr,
+    world_.show_facts(tally_.is_open(), wire != nullptr,
                       wire != nullptr ? wire->capture_number() : 0);
     guard_against_faults();
     return progress_.start(std::move(*door));
@@ -117,12 +115,12 @@ void SoftwareAdapter::abandon() {
     ports_.abandon();
     progress_.abandon();
     world_.abandon();
-    counters_ = {};
+    tally_.abandon();
 }
 
 // What a peer sent before it left is still valid.
 void SoftwareAdapter::on_leaving(uint32_t peer, Instant time) {
-    drain(peer, time);
+    memory_.drain(peer, time);
 }
 
 // Its queue pairs are silent from now on. Their peers notice that after the timeouts that they have
@@ -245,19 +243,6 @@ Refusal SoftwareAdapter::detach_multicast(wire::Qpn qpn, const wire::Gid& group)
     return refusal;
 }
 
-// ---- memory -------------------------------------------------------------------------------------
-
-void SoftwareAdapter::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
-    put_region(world_.own().grants(), rkey, request.pd.value, request.access, request.address,
-               request.length, reinterpret_cast<uint64_t>(request.host));
-}
-
-void SoftwareAdapter::lend_posted(transport::SrqId queue) {
-    carrier_.lender().on_posted(queue);
-    carrier_.flush();
-    progress_.wake_thread_in_time();
-}
-
 // The thread handles packets for this process itself: the owner is still inside a call.
 void SoftwareAdapter::flush_management() {
     if (carrier_.wire() != nullptr) carrier_.deliver_wire(now());
@@ -303,48 +288,8 @@ void SoftwareAdapter::work(bool by_program) {
     } while (carrier_.has_local());
     lock_.is_amid_progress = was_amid_progress;
     carrier_.flush(by_program && progress_.will_answer());
-    tally(time);
-    if (pacing_.has_failed()) [[unlikely]]
-        end_with_failed_plugin();
-}
-
-// Results measured with a failed plug-in are worthless.
-void SoftwareAdapter::end_with_failed_plugin() {
-    const transport::PluginFlow* flow = adapter_.failed_plugin();
-    if (flow == nullptr) return;
-    std::fprintf(stderr, "tulle: %s (%s) failed a queue pair, so the run is void: %s\n",
-                 flow->plugin().file().c_str(), std::string(flow->plugin().name()).c_str(),
-                 flow->fault()->what.c_str());
-    _exit(1);
-}
-
-// The engine counts for all ports together. Traffic of ports other than the first is counted
-// separately; the rest belongs to the first.
-void SoftwareAdapter::show_counters() {
-    transport::Counters first = adapter_.counters();
-    for (uint32_t port = 2; port <= identity().port_count(); ++port) {
-        const transport::Counters& more = carrier_.traffic_of(port);
-        first.port_xmit_packets -= more.port_xmit_packets;
-        first.port_rcv_packets -= more.port_rcv_packets;
-        first.port_xmit_data_bytes -= more.port_xmit_data_bytes;
-        first.port_rcv_data_bytes -= more.port_rcv_data_bytes;
-        counters_[port - 1].publish(more);
-    }
-    counters_[0].publish(first, carrier_.wire_counters());
-}
-
-// Publishes the adapter's counters now and then, and once more when it has become quiet.
-void SoftwareAdapter::tally(Instant time) {
-    const transport::Counters& now_counted = adapter_.counters();
-    const uint64_t sum = now_counted.port_xmit_packets + now_counted.port_rcv_packets +
-                         now_counted.req_cqe_error + now_counted.local_ack_timeout_err +
-                         carrier_.datagrams_in();
-    if (sum == tallied_) return;
-    if (tally_at_ == Instant::never()) tally_at_ = time + kTallyAfter;
-    if (time < tally_at_) return;
-    show_counters();
-    tallied_ = sum;
-    tally_at_ = Instant::never();
+    tally_.look(time);
+    pacing_.end_if_failed(adapter_);
 }
 
 bool SoftwareAdapter::has_arrivals() {
@@ -355,7 +300,7 @@ bool SoftwareAdapter::has_arrivals() {
 }
 
 Instant SoftwareAdapter::next_deadline() const {
-    Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_at_,
+    Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_.next_deadline(),
                            carrier_.udp_deadline(), carrier_.borrower().next_look()});
     if (carrier_.wire() != nullptr) at = std::min(at, carrier_.wire()->next_deadline());
     if (carrier_.has_backlog() || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);

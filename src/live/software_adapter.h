@@ -1,12 +1,11 @@
 // The software adapter of a process: the adapter that its program uses, and what carries its work.
 //
 // One lock guards all of it. The engine below is transport's, unchanged. Around it are the known
-// processes (world.h), the peers of queue pairs (connections.h), the travel of packets (carrier.h),
-// the short way of WRITEs and READs (direct.h), who makes progress (progress.h), and why work
-// failed (diagnosis.h).
+// processes (world.h), the peers of queue pairs (connections.h), what is posted (posting.h), the
+// travel of packets (carrier.h), the short way of WRITEs and READs (direct.h), the memory that
+// peers reach (open_memory.h), who makes progress (progress.h), and why work failed (diagnosis.h).
 #pragma once
 
-#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,9 +13,12 @@
 #include "live/diagnosis.h"
 #include "live/direct.h"
 #include "live/imports.h"
+#include "live/open_memory.h"
 #include "live/pacing.h"
 #include "live/ports.h"
 #include "live/posting.h"
+#include "live/progress.h"
+#include "live/tally.h"
 
 namespace tulle::live {
 
@@ -51,6 +53,7 @@ public:
     transport::Adapter& adapter() { return adapter_; }
     World& world() { return world_; }
     Ports& ports() { return ports_; }
+    OpenMemory& memory() { return memory_; }
     Posting& posting() { return posting_; }
     Progress& progress() { return progress_; }
     Diagnosis& diagnosis() { return diagnosis_; }
@@ -78,18 +81,6 @@ public:
     // Multicast: by rings to programs of this machine, and by IP multicast to others.
     transport::Refusal attach_multicast(wire::Qpn qpn, const wire::Gid& group);
     transport::Refusal detach_multicast(wire::Qpn qpn, const wire::Gid& group);
-
-    // Protection domains that processes of the same user may import.
-    void publish_domain(transport::PdId pd) { put_domain(world_.own().grants(), pd.value); }
-    void withdraw_domain(transport::PdId pd) { remove_domain(world_.own().grants(), pd.value); }
-    // Regions that peers may reach by themselves, or import. withdraw_region() returns when no peer
-    // uses the region; a peer that announces a copy for too long is given up.
-    void publish_region(uint32_t rkey, const transport::RegionRequest& request);
-    void withdraw_region(uint32_t rkey);
-    // The same for an XRC queue whose receives others may have borrowed.
-    void withdraw_queue(transport::SrqId queue);
-    // Receives were posted to a queue for which another process waits.
-    void lend_posted(transport::SrqId queue);
 
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes) {
         carrier_.send_management(to, bytes);
@@ -124,13 +115,6 @@ private:
 
     void prepare_for_wire(wire::Qpn qpn, transport::EndpointIndex endpoint);
     void take_news();
-    void show_counters();
-    void tally(base::Instant now);
-    void end_with_failed_plugin();
-    void await_copies();
-    void drain(uint32_t peer, base::Instant now);
-    bool is_copying(uint32_t index, uint64_t instance);
-    void await_copies_of(uint32_t index, uint64_t instance, base::Instant end);
 
     Listener& listener_;
     Lock lock_;
@@ -143,11 +127,10 @@ private:
     DirectPath direct_;
     Imports imports_;
     const Pacing pacing_;
-    std::array<CounterSlot, kMaxPorts> counters_;  // of each port
+    OpenMemory memory_;
+    Tally tally_;
     base::Instant extra_deadline_ = base::Instant::never();
     Posting posting_;
-    uint64_t tallied_ = 0;                             // the count that was published last
-    base::Instant tally_at_ = base::Instant::never();  // when counters are published next
     Progress progress_;
 };
 

@@ -81,7 +81,7 @@ TEST_F(HostTest, a_region_that_was_withdrawn_is_not_touched) {
     connect();
     {
         const std::lock_guard guard(there.host->lock());
-        there.host->withdraw_region(there.key);
+        there.host->memory().withdraw_region(there.key);
         ASSERT_EQ(there.host->adapter().memory().deregister_region(there.key), Refusal::none);
     }
     std::memset(here.memory.data(), 0x5a, 64);
@@ -100,7 +100,7 @@ TEST_F(HostTest, what_is_read_as_a_region_is_withdrawn_is_answered_before_its_qu
     {
         const std::lock_guard guard(there.host->lock());
         here.post(transport::Work::send, 64);
-        there.host->withdraw_region(there.key);
+        there.host->memory().withdraw_region(there.key);
         Completion received;
         ASSERT_EQ(there.host->adapter().poll_completion(there.cq, std::span(&received, 1)), 1u);
         EXPECT_EQ(there.host->destroy_qp(there.qpn), Refusal::none);
@@ -116,7 +116,7 @@ TEST_F(HostTest, whoever_sleeps_is_told_of_what_is_read_as_a_region_is_withdrawn
               Refusal::none);
     here.post(transport::Work::send, 64);
     const int before = there.listener.events;
-    there.host->withdraw_region(there.key);
+    there.host->memory().withdraw_region(there.key);
     EXPECT_EQ(there.listener.events, before + 1);
 }
 
@@ -303,7 +303,7 @@ TEST_F(HostTest, writes_in_a_ring_to_memory_that_is_gone_harm_nobody) {
     request.host = static_cast<std::byte*>(area);
     std::unique_lock awake = there.lock_awake();
     there.key = *there.host->adapter().memory().register_region(request);
-    there.host->publish_region(there.key, request);
+    there.host->memory().publish_region(there.key, request);
     there.request = request;
     std::unique_lock posting = here.post_list(kList, there);
     ASSERT_EQ(munmap(area, kBytes), 0);
@@ -351,7 +351,7 @@ TEST_F(HostTest, a_region_is_withdrawn_when_writes_that_were_under_way_have_land
     std::memset(here.memory.data(), 0x5a, 8 * kList);
     std::unique_lock awake = there.lock_awake();
     std::unique_lock posting = here.post_list(kList, there);
-    there.host->withdraw_region(there.key);
+    there.host->memory().withdraw_region(there.key);
     EXPECT_EQ(there.memory[8 * kList - 1], std::byte{0x5a});
     awake.unlock();
     posting.unlock();
@@ -497,7 +497,7 @@ TEST_F(HostTest, a_region_is_withdrawn_when_a_copy_that_was_under_way_is_done) {
         std::atomic<bool> is_done{false};
         std::thread program([&] {
             const std::lock_guard guard(there.host->lock());
-            there.host->withdraw_region(there.key);
+            there.host->memory().withdraw_region(there.key);
             is_done = true;
         });
         // The host's lock is free meanwhile: this goes on.

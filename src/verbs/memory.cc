@@ -96,10 +96,10 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     const auto key = host.adapter().memory().register_region(region->request);
     if (!key) return fail(ENOMEM);
     Undo undo([&] {
-        host.withdraw_region(*key);
+        host.memory().withdraw_region(*key);
         (void)host.adapter().memory().deregister_region(*key);
     });
-    host.publish_region(*key, region->request);
+    host.memory().publish_region(*key, region->request);
     region->shown = {pd->context, pd, address, length, *key, *key, *key};
     Process::of(host).add(*region);
     undo.done();
@@ -212,7 +212,7 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     domain->id = host.adapter().memory().create_pd();
     domain->shown = {context, domain->id.value};
     Process::of(host).add(*domain);
-    host.publish_domain(domain->id);
+    host.memory().publish_domain(domain->id);
     return &domain.release()->shown;
 }
 
@@ -230,7 +230,7 @@ TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
     const auto refusal = host.adapter().memory().destroy_pd(domain.id);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     Process::of(host).remove(domain);
-    host.withdraw_domain(domain.id);
+    host.memory().withdraw_domain(domain.id);
     delete &domain;
     return 0;
 }
@@ -259,13 +259,13 @@ TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     live::SoftwareAdapter& host = host_of(mr->context);
     const std::lock_guard guard(host.lock());
     // The peers release it first; then it belongs to the program alone.
-    host.withdraw_region(mr->rkey);
+    host.memory().withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().deregister_region(mr->lkey);
     if (refusal == transport::Refusal::none) {
         Process::of(host).remove(object_of<Region>(mr));
         delete &object_of<Region>(mr);
     } else {
-        host.publish_region(mr->rkey, object_of<Region>(mr).request);
+        host.memory().publish_region(mr->rkey, object_of<Region>(mr).request);
     }
     return errno_of(refusal);
 }
@@ -297,7 +297,7 @@ TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, 
     const auto request = request_for(new_pd, new_address, new_length, iova, new_access);
     live::SoftwareAdapter& host = host_of(mr->context);
     const std::lock_guard guard(host.lock());
-    host.withdraw_region(mr->rkey);
+    host.memory().withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().reregister_region(mr->lkey, request);
     if (refusal == transport::Refusal::none) {
         region.request = request;
@@ -305,7 +305,7 @@ TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, 
         mr->addr = new_address;
         mr->length = new_length;
     }
-    host.publish_region(mr->rkey, region.request);
+    host.memory().publish_region(mr->rkey, region.request);
     return refusal == transport::Refusal::none ? 0
                                                : refuse(errno_of(refusal), IBV_REREG_MR_ERR_CMD);
 }

@@ -192,7 +192,7 @@ TULLE_EXPORT int ibv_destroy_srq(ibv_srq* shown) {
     live::SoftwareAdapter& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
-        host.withdraw_queue(srq.id);
+        host.memory().withdraw_queue(srq.id);
         const auto refusal = host.adapter().destroy_srq(srq.id);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
         Process::of(host).remove(srq);

@@ -84,7 +84,7 @@ int post_srq_recv(ibv_srq* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
     const int error = post_receives(request, bad, [&](const transport::ReceiveRequest& receive) {
         return host.adapter().post_srq_receive(queue, receive);
     });
-    if (host.xrc_lender().has_wishes()) host.lend_posted(queue);
+    if (host.xrc_lender().has_wishes()) host.posting().lend_posted(queue);
     return error;
 }
 

@@ -218,7 +218,7 @@ TEST_F(FreezeTest, deregistration_ends_whatever_a_peer_says_that_it_does) {
             while (!has_peer(program)) program.look();
             const auto start = Clock::now();
             const std::lock_guard guard(program.side.host->lock());
-            program.side.host->withdraw_region(program.side.key);
+            program.side.host->memory().withdraw_region(program.side.key);
             const auto limit = milliseconds(has_proven ? 20'000 : 1'000);
             return Clock::now() - start < limit ? 0 : 1;
         });

@@ -41,13 +41,14 @@ public:
         (void)cm_.listen(wire::Key64{7}, wire::Key64{0});
     }
     void on_event(const transport::AdapterEvent&) override {}
-    void on_unreachable(transport::EndpointIndex, bool) override {}
+    void on_unreachable(transport::EndpointIndex, bool, std::span<const std::byte>) override {}
     void on_gone(transport::EndpointIndex) override {}
     void on_progress() override {}
-    void on_management(const ManagementMessage& message) override {
+    bool on_management(const ManagementMessage& message) override {
         cm_.on_mad(now(), message.peer.value, wire::Qpn{1}, message.bytes);
         while (cm_.poll_mad(now())) continue;
         while (cm_.poll_event()) continue;
+        return true;
     }
 
 private:
@@ -74,7 +75,7 @@ public:
         request.access = transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead |
                          transport::kRemoteAtomic;
         key_ = *host_->adapter().memory().register_region(request);
-        host_->publish_region(key_, request);
+        host_->memory().publish_region(key_, request);
         for (size_t i = 0; i < qpns_.size(); ++i) qpns_[i] = create(static_cast<uint32_t>(i));
     }
 
@@ -250,7 +251,7 @@ private:
             case 2: ring.at_work.fetch_add(1); break;
             case 3: stranger.board().gid_count = static_cast<uint32_t>(random_.next()); break;
             case 4: stranger.board().gid_count = 1; break;
-            case 5: stranger.board().wants_bell.fetch_xor(1); break;
+            case 5: stranger.board().sleep.store(Sleep(random_.below(4))); break;
             case 6: ring.proof.store(random_.next()); break;
             default: break;
         }

@@ -99,27 +99,27 @@ DEFECTS = {
         "HostTest.*",
     ),
     "deregistration does not wait for copies": (
-        "src/live/withdrawal.cc",
+        "src/live/open_memory.cc",
         "    if (!is_copying(index, instance)) return;\n",
         "    if (index != 0) return;\n",
         "HostTest.*",
     ),
     "deregistration does not read what is in the ring": (
-        "src/live/withdrawal.cc",
+        "src/live/open_memory.cc",
         "        drain(index, time);\n"
         "        await_copies_of(index, instance, time + kCopyPatience);\n",
         "",
         "HostTest.*",
     ),
     "what deregistration reads is answered by and by": (
-        "src/live/withdrawal.cc",
+        "src/live/open_memory.cc",
         "    carrier_.transmit(time);\n",
         "",
         "HostTest.*withdrawn*",
     ),
     "what deregistration reads is told to nobody": (
-        "src/live/withdrawal.cc",
-        "    carrier_.flush();\n    tell_events();\n",
+        "src/live/open_memory.cc",
+        "    carrier_.flush();\n    worker_.tell_events();\n",
         "    carrier_.flush();\n",
         "HostTest.*withdrawn*",
     ),
@@ -180,7 +180,7 @@ DEFECTS = {
         "FreezeTest.*:HostTest.*withdrawn*",
     ),
     "deregistration waits for ever": (
-        "src/live/withdrawal.cc",
+        "src/live/open_memory.cc",
         "        if (now() > end) return world_.lose_peer(index);\n",
         "",
         "FreezeTest.deregistration*",

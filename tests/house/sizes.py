@@ -21,7 +21,6 @@ _KNOWN = {
     "src/cluster/host.h": "HostNode", "src/control/subnet/manager/manager.h": "Manager",
     "src/fabric/cabling.h": "Cabling", "src/fabric/switch.h": "Switch",
     "src/live/carrier.h": "Carrier", "src/live/world.h": "World",
-    "src/live/software_adapter.h": "SoftwareAdapter",
     "src/sim/builder.h": "Builder",
     "src/sim/rank_streams.h": "RankStreams", "src/sim/ranks.h": "Ranks",
     "src/transport/adapter.h": "Adapter",

@@ -114,13 +114,13 @@ DEFECTS = {
     "a region that was deregistered stays on the board": (
         "src/verbs/memory.cc",
         "    // The peers release it first; then it belongs to the program alone.\n"
-        "    host.withdraw_region(mr->rkey);\n",
+        "    host.memory().withdraw_region(mr->rkey);\n",
         "",
         "two_test",
     ),
     "a region is moved while peers copy": (
         "src/verbs/memory.cc",
-        "    host.withdraw_region(mr->rkey);\n    const auto refusal = host.adapter().memory()."
+        "    host.memory().withdraw_region(mr->rkey);\n    const auto refusal = host.adapter().memory()."
         "reregister_region",
         "    const auto refusal = host.adapter().memory().reregister_region",
         "two_test",

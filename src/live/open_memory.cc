@@ -1,10 +1,7 @@
-// Withdrawal: how a region, or the memory of a queue's receives, becomes the program's own again.
-//
-// Peers that reach this memory copy into it by themselves, and announce it in their rings
-// (direct.h). A peer that announces a copy forever, or was stopped during one, is given up after a
-// while. Then it is no longer a peer; what it still does, any process of the user could do.
+#include "live/open_memory.h"
+
+#include "live/carrier.h"
 #include "live/clock.h"
-#include "live/software_adapter.h"
 
 namespace tulle::live {
 namespace {
@@ -14,15 +11,20 @@ constexpr uint32_t kSpins = 1000;
 
 }  // namespace
 
-void SoftwareAdapter::withdraw_region(uint32_t rkey) {
+void OpenMemory::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
+    put_region(world_.own().grants(), rkey, request.pd.value, request.access, request.address,
+               request.length, reinterpret_cast<uint64_t>(request.host));
+}
+
+void OpenMemory::withdraw_region(uint32_t rkey) {
     if (remove_region(world_.own().grants(), rkey)) await_copies();
 }
 
-void SoftwareAdapter::withdraw_queue(transport::SrqId queue) {
+void OpenMemory::withdraw_queue(transport::SrqId queue) {
     if (carrier_.lender().hide(queue)) await_copies();
 }
 
-void SoftwareAdapter::await_copies() {
+void OpenMemory::await_copies() {
     const base::Instant time = now();
     std::vector<std::pair<uint32_t, uint64_t>> able;
     for (const uint32_t index : world_.receiving())
@@ -41,17 +43,17 @@ void SoftwareAdapter::await_copies() {
 // Publishes the results of the drain at once. A thread that waits for a completion may sleep, and
 // nothing else would wake it. A thread that has taken a completion may destroy the queue pair
 // before the peer has its answer. During progress all that follows anyway.
-void SoftwareAdapter::drain(uint32_t peer, base::Instant time) {
+void OpenMemory::drain(uint32_t peer, base::Instant time) {
     carrier_.drain(peer, time);
     if (lock_.is_amid_progress) return;
     carrier_.transmit(time);
     if (carrier_.wire() != nullptr) carrier_.deliver_wire(time);
     carrier_.flush();
-    tell_events();
+    worker_.tell_events();
     if (carrier_.has_local()) progress_.watch().wake();
 }
 
-bool SoftwareAdapter::is_copying(uint32_t index, uint64_t instance) {
+bool OpenMemory::is_copying(uint32_t index, uint64_t instance) {
     Peer& peer = world_.at(index);
     if (peer.is_gone || peer.instance != instance || !peer.can_receive()) return false;
     const RingMemory& ring = peer.incoming();
@@ -59,7 +61,7 @@ bool SoftwareAdapter::is_copying(uint32_t index, uint64_t instance) {
 }
 
 // A peer that was killed during a copy never finishes it.
-void SoftwareAdapter::await_copies_of(uint32_t index, uint64_t instance, base::Instant end) {
+void OpenMemory::await_copies_of(uint32_t index, uint64_t instance, base::Instant end) {
     if (!is_copying(index, instance)) return;
     const uint32_t seen = world_.at(index).incoming().at_work.load();
     for (uint32_t looks = 0; is_copying(index, instance); ++looks) {
