@@ -285,7 +285,8 @@ int req_notify_cq(ibv_cq* shown, int solicited_only) {
     using Wish = transport::CompletionQueue::Wish;
     Cq& cq = cq_of(shown);
     if (shown->channel != nullptr) arm(cq, object_of<Channel>(shown->channel), host);
-    return errno_of(host.posting().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any));
+    return errno_of(
+        host.posting().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any));
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {

@@ -24,7 +24,6 @@ _KNOWN = {
     "src/sim/builder.h": "Builder",
     "src/sim/rank_streams.h": "RankStreams", "src/sim/ranks.h": "Ranks",
     "src/transport/adapter.h": "Adapter",
-    "src/verbs/rdmacm/manager.h": "Manager",
     "src/workload/schedule.h": "Schedule",
 }
 

@@ -294,6 +294,16 @@ TEST_F(Connected, arming_a_queue_that_is_not_empty_raises_an_event) {
     EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
+TEST_F(Calls, a_channel_is_busy_while_a_queue_reports_to_it) {
+    ibv_comp_channel* channel = ibv_create_comp_channel(context);
+    ASSERT_NE(channel, nullptr);
+    ibv_cq* queue = ibv_create_cq(context, 1, nullptr, channel, 0);
+    ASSERT_NE(queue, nullptr);
+    EXPECT_EQ(ibv_destroy_comp_channel(channel), EBUSY);
+    EXPECT_EQ(ibv_destroy_cq(queue), 0);
+    EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+}
+
 TEST_F(Calls, a_channel_that_does_not_wait_says_so) {
     ibv_comp_channel* channel = ibv_create_comp_channel(context);
     fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK);

@@ -91,7 +91,7 @@ DEFECTS = {
         "src/verbs/completion.cc",
         "    if (channel->refcnt != 0) return EBUSY;\n",
         "",
-        "refusals_test",
+        "calls_test",
     ),
     "a queue pair ends with the first of its handles": (
         "src/verbs/queue_pair.cc",
@@ -120,8 +120,8 @@ DEFECTS = {
     ),
     "a region is moved while peers copy": (
         "src/verbs/memory.cc",
-        "    host.memory().withdraw_region(mr->rkey);\n    const auto refusal = host.adapter().memory()."
-        "reregister_region",
+        "    host.memory().withdraw_region(mr->rkey);\n"
+        "    const auto refusal = host.adapter().memory().reregister_region",
         "    const auto refusal = host.adapter().memory().reregister_region",
         "two_test",
     ),
@@ -223,7 +223,7 @@ DEFECTS = {
     ),
     "nobody waits for one who is about to listen": (
         "src/verbs/rdmacm/connect.cc",
-        "            manager.seek(id, param);\n",
+        "            manager.seeker().seek(id, param);\n",
         "            tell_nobody_listens(manager, id);\n",
         "clients_test",
     ),
@@ -258,15 +258,17 @@ DEFECTS = {
         "clients_test",
     ),
     "an event is looked at after others see it": (
-        "src/verbs/rdmacm/manager.cc",
-        "        events.add_place();\n        events.push_into_place(unshown_.pop_front());\n",
-        "        events.push(unshown_.front());\n        (void)unshown_.pop_front();\n",
+        "src/verbs/rdmacm/told_events.h",
+        "            events.add_place();\n"
+        "            events.push_into_place(unshown_.pop_front());\n",
+        "            events.push(unshown_.front());\n"
+        "            (void)unshown_.pop_front();\n",
         "calls_test",
     ),
     "a full backlog takes one more": (
-        "src/verbs/rdmacm/manager.cc",
+        "src/verbs/rdmacm/delivery.cc",
         "    if (listener != nullptr && listener->untaken >= listener->backlog)\n"
-        "        return (void)engine_->ignore(handle);\n",
+        "        return (void)manager_.engine().ignore(handle);\n",
         "",
         "clients_test",
     ),

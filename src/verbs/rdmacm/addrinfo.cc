@@ -100,7 +100,7 @@ TULLE_EXPORT int rdma_resolve_addrinfo(rdma_cm_id* shown, const char* node, cons
     {
         const Manager::Guard guard(manager);
         id.information = found;
-        manager.tell(id, kInformationResolved);
+        manager.events().tell(id, kInformationResolved);
     }
     return wait_if_synchronous(id);
 }
@@ -123,7 +123,7 @@ TULLE_EXPORT int rdma_write_cm_event(rdma_cm_id* shown, rdma_cm_event_type type,
     Id& id = id_of(shown);
     Manager& manager = Manager::of(id);
     const Manager::Guard guard(manager);
-    CmEventBox& box = manager.tell(id, type, status);
+    CmEventBox& box = manager.events().tell(id, type, status);
     std::memcpy(&box.shown.param, &argument, sizeof argument);
     return 0;
 }

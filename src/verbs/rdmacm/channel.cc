@@ -71,7 +71,7 @@ void drop_events(rdma_event_channel* channel, const rdma_cm_id* shown) {
     for (Manager& manager : Manager::all()) {
         if (!manager.is_open()) continue;
         const Manager::Guard guard(manager);
-        manager.take_unshown(is_about, dropped);
+        manager.events().take(is_about, dropped);
         channel_of(channel).take(is_about, dropped);
     }
     while (!dropped.empty()) {
@@ -180,7 +180,7 @@ TULLE_EXPORT int rdma_migrate_id(rdma_cm_id* shown, rdma_event_channel* channel)
         CmEventList moved;
         channel_of(old).take([&](const CmEventBox& box) { return box.shown.id == shown; }, moved);
         shown->channel = target;
-        while (!moved.empty()) manager.show_later(moved.pop_front());
+        while (!moved.empty()) manager.events().push_back(moved.pop_front());
     }
     if (id.owns_channel) rdma_destroy_event_channel(old);
     id.owns_channel = id.is_synchronous = channel == nullptr;

@@ -199,9 +199,9 @@ int ask_peer(Manager& manager, Id& id, const rdma_conn_param* param) {
 void tell_nobody_listens(Manager& manager, Id& id) {
     say_if_on_other_link(manager, id);
     if (is_datagram(id))
-        manager.tell(id, RDMA_CM_EVENT_UNREACHABLE, wire::kSidrServiceIdUnsupported);
+        manager.events().tell(id, RDMA_CM_EVENT_UNREACHABLE, wire::kSidrServiceIdUnsupported);
     else
-        manager.tell(id, RDMA_CM_EVENT_REJECTED, wire::kCmRejectInvalidServiceId);
+        manager.events().tell(id, RDMA_CM_EVENT_REJECTED, wire::kCmRejectInvalidServiceId);
 }
 
 int init_attributes(Id& id, ibv_qp_attr& a, int& mask) {
@@ -309,7 +309,7 @@ int give_own_channel(Id& id) {
         channel_of(id.shown.channel)
             .take([&](const CmEventBox& box) { return box.shown.id == &id.shown; }, moved);
         id.shown.channel = channel;
-        while (!moved.empty()) manager.show_later(moved.pop_front());
+        while (!moved.empty()) manager.events().push_back(moved.pop_front());
     }
     id.owns_channel = true;
     id.shown.event = event;
@@ -375,7 +375,7 @@ TULLE_EXPORT int rdma_connect(rdma_cm_id* shown, rdma_conn_param* param) {
         Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
         if (!take_peer(manager, id, find_known_listener(manager, id)))
-            manager.seek(id, param);
+            manager.seeker().seek(id, param);
         else if (const int error = ask_peer(manager, id, param))
             return refuse_call(error);
     }

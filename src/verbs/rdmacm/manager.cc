@@ -12,11 +12,11 @@
 
 #include "live/meeting.h"
 #include "verbs/rdmacm/connect.h"
+#include "verbs/rdmacm/delivery.h"
 
 namespace tulle::verbs {
 namespace {
 
-constexpr int kTimedOut = -ETIMEDOUT;
 constexpr base::Duration kLater{1'000'000'000};  // 1 ms, chosen: when to retry
 // 300 ms, chosen: a message that a process holds back for one that is not there yet comes before.
 constexpr base::Duration kEarlyRepeat{300'000'000'000};
@@ -86,9 +86,8 @@ void Manager::abandon() {
     ids_.clear();
     ears_.clear();
     by_handle_.clear();
-    unshown_.clear();
-    sought_.clear();
-    is_seeking_ = false;
+    events_.abandon();
+    seeker_.abandon();
     unheard_.reset();
     event_.reset();
     message_.reset();
@@ -221,7 +220,7 @@ void Manager::part_from(Id& id) {
     if (id.manager == this && id.handle) (void)engine_->abandon(now(), id.handle);
     std::erase_if(by_handle_, [&](const auto& entry) { return entry.second == &id; });
     std::erase(ids_, &id);
-    std::erase_if(sought_, [&](const Sought& sought) { return sought.id == &id; });
+    seeker_.forget(id);
     for (Id* other : ids_) {
         if (other->listen_id == &id) other->listen_id = nullptr;
         std::erase(other->waiting, &id);
@@ -258,7 +257,7 @@ void Manager::drain() noexcept {
         lose_peers();
         hand_on_events();
         send_messages();
-        show_events();
+        events_.show();
     });
     is_draining_ = false;
     const base::Instant next = engine_->next_deadline();
@@ -270,8 +269,8 @@ void Manager::hand_on_events() {
     for (;;) {
         if (!event_) event_ = engine_->poll_event();
         if (!event_) return;
-        if (!spare_) spare_ = std::make_unique<CmEventBox>();
-        on_event(*event_);
+        events_.prepare();
+        Delivery(*this).apply(*event_);
         event_.reset();
     }
 }
@@ -287,37 +286,15 @@ void Manager::send_messages() {
     }
 }
 
-// Another thread may take and free an event as soon as it is in its channel.
-void Manager::show_events() {
-    while (!unshown_.empty()) {
-        auto& events = channel_of(unshown_.front()->shown.id->channel).events;
-        events.add_place();
-        events.push_into_place(unshown_.pop_front());
-    }
-}
-
-CmEventBox& Manager::tell(Id& id, rdma_cm_event_type type, int status) {
-    CmEventBox* box = spare_ ? spare_.release() : new CmEventBox;
-    box->shown.id = &id.shown;
-    box->shown.event = type;
-    box->shown.status = status;
-    unshown_.push_back(box);
-    return *box;
-}
-
-void Manager::on_event(const transport::CmEvent& event) {
-    if (const auto* request = std::get_if<transport::CmRequestArrived>(&event.what))
-        return on_request(event.handle, *request);
-    if (const auto* request = std::get_if<transport::CmServiceRequested>(&event.what))
-        return on_service(event.handle, *request);
-    const auto known = by_handle_.find(event.handle.bits);
-    if (known == by_handle_.end()) return;
-    Id& id = *known->second;
-    if (event.last) {
+Id* Manager::id_of(transport::CmHandle handle, bool is_last) {
+    const auto known = by_handle_.find(handle.bits);
+    if (known == by_handle_.end()) return nullptr;
+    Id* const id = known->second;
+    if (is_last) {
         by_handle_.erase(known);
-        id.handle = {};
+        id->handle = {};
     }
-    std::visit([&](const auto& what) { on_what(id, what); }, event.what);
+    return id;
 }
 
 Id* Manager::listener_of(transport::CmListener listener) {
@@ -351,114 +328,6 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     own(handle, *id);
     ids_.push_back(id.get());
     return id.release();
-}
-
-void Manager::on_request(transport::CmHandle handle, const transport::CmRequestArrived& what) {
-    // A listener with a full backlog ignores the request, and the peer repeats it, as in the
-    // kernel.
-    Id* listener = listener_of(what.listener);
-    if (listener != nullptr && listener->untaken >= listener->backlog)
-        return (void)engine_->ignore(handle);
-    Id* id = new_id_for(what.listener, handle, what.endpoint, what.ip);
-    if (id == nullptr) return (void)engine_->reject(now(), handle, {});
-    ++listener->untaken;
-    const wire::CmReq& request = what.message;
-    id->remote_qpn = request.local_qpn.value;
-    id->send_psn = request.starting_psn.value;
-    id->retry_count = request.retry_count;
-    id->rnr_retry_count = request.rnr_retry_count;
-    id->responder_resources = std::min<uint8_t>(request.initiator_depth, kMaxReads);
-    id->initiator_depth = std::min<uint8_t>(request.responder_resources, kMaxReads);
-    const auto service = wire::ip_cm_service(request.service_id);
-    set_addresses(*id, what.ip, service ? service->port : 0);
-    set_path(*id);
-    // The path may have a smaller MTU than either end; the requester knows its own.
-    if (request.path_mtu >= IBV_MTU_256) id->path.mtu = std::min(id->path.mtu, request.path_mtu);
-    CmEventBox& box = tell(*id, RDMA_CM_EVENT_CONNECT_REQUEST);
-    box.shown.listen_id = &id->listen_id->shown;
-    carry(box, what.private_data());
-    rdma_conn_param& shown = box.shown.param.conn;
-    shown.responder_resources = request.initiator_depth;
-    shown.initiator_depth = request.responder_resources;
-    shown.flow_control = request.end_to_end_flow_control ? 1 : 0;
-    shown.retry_count = request.retry_count;
-    shown.rnr_retry_count = request.rnr_retry_count;
-    shown.srq = request.srq ? 1 : 0;
-    shown.qp_num = request.local_qpn.value;
-}
-
-void Manager::on_service(transport::CmHandle handle, const transport::CmServiceRequested& what) {
-    Id* listener = listener_of(what.listener);
-    Id* id = new_id_for(what.listener, handle, what.endpoint, what.ip);
-    if (id != nullptr) ++listener->untaken;
-    if (id == nullptr)
-        return (void)engine_->answer_service(now(), handle,
-                                             {.status = wire::kSidrServiceIdUnsupported});
-    const auto service = wire::ip_cm_service(what.message.service_id);
-    set_addresses(*id, what.ip, service ? service->port : 0);
-    set_path(*id);
-    CmEventBox& box = tell(*id, RDMA_CM_EVENT_CONNECT_REQUEST);
-    box.shown.listen_id = &id->listen_id->shown;
-    carry(box, what.private_data());
-}
-
-void Manager::on_what(Id& id, const transport::CmReplyArrived& what) {
-    const wire::CmRep& reply = what.message;
-    id.remote_qpn = reply.local_qpn.value;
-    id.send_psn = reply.starting_psn.value;
-    id.rnr_retry_count = reply.rnr_retry_count;
-    id.initiator_depth = std::min(id.initiator_depth, reply.responder_resources);
-    id.responder_resources = std::min(id.responder_resources, reply.initiator_depth);
-    const bool is_ours = id.shown.qp != nullptr;
-    CmEventBox& box =
-        tell(id, is_ours ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE);
-    box.finishes_connect = is_ours;
-    carry(box, reply.private_data);
-    rdma_conn_param& shown = box.shown.param.conn;
-    shown.responder_resources = reply.initiator_depth;
-    shown.initiator_depth = reply.responder_resources;
-    shown.flow_control = reply.end_to_end_flow_control ? 1 : 0;
-    shown.rnr_retry_count = reply.rnr_retry_count;
-    shown.srq = reply.srq ? 1 : 0;
-    shown.qp_num = reply.local_qpn.value;
-}
-
-// The active side was told when the reply arrived.
-void Manager::on_what(Id& id, const transport::CmEstablished&) {
-    if (id.is_passive) tell(id, RDMA_CM_EVENT_ESTABLISHED);
-}
-
-void Manager::on_what(Id& id, const transport::CmRejected& what) {
-    carry(tell(id, RDMA_CM_EVENT_REJECTED, what.message.reason), what.message.private_data);
-}
-
-// The host of a peer with an adapter would refuse the request itself.
-void Manager::on_what(Id& id, const transport::CmUnreachable& what) {
-    if (what.message != wire::kCmRep) bridge_->explain_silence(context_, id.peer);
-    if (what.is_refused) return tell_nobody_listens(*this, id);
-    tell(id, RDMA_CM_EVENT_UNREACHABLE, kTimedOut);
-}
-
-void Manager::on_what(Id& id, const transport::CmDisconnected&) {
-    tell(id, RDMA_CM_EVENT_DISCONNECTED);
-}
-
-void Manager::on_what(Id& id, const transport::CmTimeWaitOver&) {
-    tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-}
-
-void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
-    const wire::CmSidrRep& reply = what.message;
-    const bool is_good = reply.status == wire::kSidrValid;
-    CmEventBox& box = tell(id, is_good ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE,
-                           is_good ? 0 : reply.status);
-    rdma_ud_param& shown = box.shown.param.ud;
-    shown.ah_attr = id.peer_address;
-    shown.qp_num = id.remote_qpn = reply.qpn.value;
-    shown.qkey = id.remote_qkey = reply.qkey.value;
-    std::copy(reply.private_data.begin(), reply.private_data.end(), box.private_data.begin());
-    shown.private_data = box.private_data.data();
-    shown.private_data_len = static_cast<uint8_t>(reply.private_data.size());
 }
 
 // A process that ends closes its connections. A killed one cannot; on a real machine the kernel

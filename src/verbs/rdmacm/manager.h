@@ -11,6 +11,8 @@
 #include <span>
 
 #include "verbs/rdmacm/ids.h"
+#include "verbs/rdmacm/seek.h"
+#include "verbs/rdmacm/told_events.h"
 
 namespace tulle::verbs {
 
@@ -72,18 +74,15 @@ public:
     base::Instant now() const { return base::Instant{bridge_->now_ps()}; }
     uint32_t next_psn() { return static_cast<uint32_t>(random_.next()) & 0xff'ffff; }
     void own(transport::CmHandle handle, Id& id) { by_handle_[handle.bits] = &id; }
-    // Looks for a while for a listener at the id's destination, then connects. A thread does it;
-    // the caller does not wait.
-    void seek(Id& id, const rdma_conn_param* param);
+    // The id of this handle; nullptr if there is none. `is_last`: the handle is no longer its own.
+    Id* id_of(transport::CmHandle handle, bool is_last);
+    Id* listener_of(transport::CmListener listener);
+    Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer,
+                   const std::optional<transport::IpAddresses>& ip);
+    Seeker& seeker() { return seeker_; }
+    ToldEvents& events() { return events_; }
     // Makes this process the id's peer. False if it has no address.
     bool set_peer(Id& id, uint32_t peer, uint8_t its_port);
-
-    // An event for the program, on the channel of its id. It becomes visible when the lock is
-    // released.
-    CmEventBox& tell(Id& id, rdma_cm_event_type type, int status = 0);
-    void show_later(CmEventBox* box) { unshown_.push_back(box); }
-    template <class Predicate>
-    void take_unshown(Predicate&& is_wanted, CmEventList& into);
 
 private:
     static std::array<Manager, live::kMaxDevices>& managers();
@@ -99,48 +98,17 @@ private:
     }
     void hand_on_events();
     void send_messages();
-    void show_events();
     template <class Work>
     static bool is_done(Work&& work) noexcept;
-    void on_event(const transport::CmEvent& event);
-    void on_what(Id& id, const transport::CmReplyArrived& what);
-    void on_what(Id& id, const transport::CmEstablished& what);
-    void on_what(Id& id, const transport::CmRejected& what);
-    void on_what(Id& id, const transport::CmUnreachable& what);
-    void on_what(Id& id, const transport::CmPathNarrowed& what) { id.path.mtu = what.path_mtu; }
-    void on_what(Id& id, const transport::CmDisconnected& what);
-    void on_what(Id& id, const transport::CmTimeWaitOver& what);
-    void on_what(Id& id, const transport::CmServiceAnswered& what);
-    template <class What>
-    void on_what(Id&, const What&) {}  // path migration and redirection are not offered
-    void on_request(transport::CmHandle handle, const transport::CmRequestArrived& what);
-    void on_service(transport::CmHandle handle, const transport::CmServiceRequested& what);
-    Id* listener_of(transport::CmListener listener);
-    Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer,
-                   const std::optional<transport::IpAddresses>& ip);
     void on_gone(uint32_t peer);
     void lose(uint32_t peer);
     void lose_peers();
-    void start_seeking();
 
     // The service at which the engine listens for an id.
     struct Ear {
         transport::CmListener listener;
         Id* id;
     };
-
-    // An id that waits for a listener, with a copy of the program's parameters.
-    struct Sought {
-        uint64_t ticket;  // the id may be destroyed in between
-        Id* id;
-        base::Instant until;
-        std::optional<rdma_conn_param> param;
-        std::array<std::byte, 256> private_data;
-    };
-    void keep_seeking() noexcept;
-    Sought* sought_from(uint64_t ticket);
-    void look_for(const Sought& sought) noexcept;
-    void finish_seeking(Sought& sought, uint32_t peer);
 
     uint32_t device_ = 0;
     const Bridge* bridge_ = nullptr;
@@ -152,9 +120,7 @@ private:
     std::vector<Id*> ids_;
     std::vector<Ear> ears_;
     std::map<uint32_t, Id*> by_handle_;
-    std::vector<Sought> sought_;
-    uint64_t next_ticket_ = 0;
-    bool is_seeking_ = false;  // the thread exists
+    Seeker seeker_{*this};
     bool is_draining_ = false;
     // Input that has not reached the engine yet, and output that has not reached the program or the
     // peer yet.
@@ -165,19 +131,8 @@ private:
     std::optional<Arrived> unheard_;
     std::optional<transport::CmEvent> event_;
     std::optional<transport::CmOutgoing> message_;
-    std::unique_ptr<CmEventBox> spare_;  // for the next event, allocated in advance
-    CmEventList unshown_;
+    ToldEvents events_;
 };
-
-template <class Predicate>
-void Manager::take_unshown(Predicate&& is_wanted, CmEventList& into) {
-    CmEventList all;
-    while (!unshown_.empty()) all.push_back(unshown_.pop_front());
-    while (!all.empty()) {
-        CmEventBox* box = all.pop_front();
-        (is_wanted(*box) ? into : unshown_).push_back(box);
-    }
-}
 
 // Fills the box of an event, and copies the private data.
 template <class Bytes>

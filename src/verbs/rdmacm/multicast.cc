@@ -78,7 +78,7 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
         const wire::Gid source = address_gid(shown->route.addr.src_storage);
         manager.bridge().speak_to_group_from(shown->verbs, group.group.raw, source.bytes.data());
         id.groups.push_back(group);
-        CmEventBox& box = manager.tell(id, RDMA_CM_EVENT_MULTICAST_JOIN);
+        CmEventBox& box = manager.events().tell(id, RDMA_CM_EVENT_MULTICAST_JOIN);
         rdma_ud_param& shown_param = box.shown.param.ud;
         // The join that it answers, as the interface requires.
         shown_param.private_data = context;

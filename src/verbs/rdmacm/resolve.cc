@@ -313,7 +313,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
     if (!is_reachable) {
         explain_unreachable(gid_of(destination));
         const Manager::Guard guard(manager);
-        manager.tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+        manager.events().tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
     } else {
         // Without an address of its own it gets the one that a socket would have.
         auto* own = reinterpret_cast<sockaddr*>(&addresses.src_storage);
@@ -336,7 +336,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
         }
         set_path(id);
         const Manager::Guard guard(manager);
-        manager.tell(id, RDMA_CM_EVENT_ADDR_RESOLVED);
+        manager.events().tell(id, RDMA_CM_EVENT_ADDR_RESOLVED);
     }
     return wait_if_synchronous(id);
 }
@@ -348,7 +348,7 @@ TULLE_EXPORT int rdma_resolve_route(rdma_cm_id* shown, int) {
         Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
         set_path(id);
-        manager.tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+        manager.events().tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED);
     }
     return wait_if_synchronous(id);
 }
