@@ -504,6 +504,10 @@ void HostNode::on_change(Instant now) {
             }
             if (port.is_up) intake_.tell_all(kOnlyPort);
             break;
+        case HostChange::Kind::management:
+            cabling_.send_management(plan_.port, now);
+            if (port.is_awaited) await_line();  // the line falls free later
+            return;
         case HostChange::Kind::pause_storm:
             if (port.lossless == 0) break;  // there is no priority to pause
             is_storming_ = true;

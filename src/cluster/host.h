@@ -58,7 +58,14 @@ struct Ends {
 };
 
 struct HostChange {
-    enum class Kind : uint8_t { port_down, port_up, pause_storm, pause_storm_end, slow_receiver };
+    enum class Kind : uint8_t {
+        port_down,
+        port_up,
+        pause_storm,
+        pause_storm_end,
+        slow_receiver,
+        management  // a management packet leaves
+    };
     Instant at{};
     Kind kind = Kind::port_down;
     std::optional<base::Rate> rate;

@@ -102,6 +102,12 @@ struct HistoryOfLanes {
     }
 };
 
+// A management packet begins to leave a port.
+struct ManagementSent {
+    base::Instant at{};
+    topology::CableEnd from;
+};
+
 struct History {
     std::string way;            // the protocol or the engine
     base::Duration bring_up{};  // until the first tables reach every host
@@ -113,7 +119,8 @@ struct History {
     std::vector<TableWrite> writes;  // by time
     std::vector<CableReady> ready;   // by time; cables that are not here are ready at once
     HistoryOfLanes lanes;
-    std::vector<Repair> repairs;  // one for each disturbance, by time
+    std::vector<ManagementSent> management;  // during the run, in any order
+    std::vector<Repair> repairs;             // one for each disturbance, by time
 
     uint32_t& table(uint32_t node, uint32_t target) {
         return tables[size_t{node} * target_count + target];

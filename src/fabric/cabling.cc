@@ -208,6 +208,12 @@ Instant Cabling::replay(uint32_t p, Transit& transit, Instant end) {
     return end;
 }
 
+void Cabling::send_management(uint32_t p, Instant now) {
+    Port& from = ports_[p];
+    from.busy_until = std::max(from.busy_until, now) + line_time(p, kManagementBytes);
+    from.wire_bytes += kManagementBytes;
+}
+
 Instant Cabling::transmit_owed(uint32_t p, Instant now) {
     Port& from = ports_[p];
     const uint32_t index = store.take();

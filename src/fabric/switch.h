@@ -38,7 +38,7 @@ struct RouteEntry {
 
 // Something that happens to a node from outside, at a known time.
 struct NodeChange {
-    enum class Kind : uint8_t { port_down, port_up, routes, entries, lanes };
+    enum class Kind : uint8_t { port_down, port_up, routes, entries, lanes, management };
     Instant at{};
     Kind kind = Kind::port_down;
     uint16_t port = 0;

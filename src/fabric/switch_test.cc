@@ -75,6 +75,32 @@ TEST(Switch, a_line_that_was_waited_for_in_vain_is_not_used_twice_at_a_time) {
     EXPECT_EQ(ends(bench.sent(3)), (std::vector{1020_ns, 1040_ns, 1060_ns}));
 }
 
+// A management packet of 290 bytes takes 5.8 ns.
+TEST(Switch, sends_management_packets_before_data_that_waits) {
+    BenchOptions options = lossy();
+    options.changes = {{kStart + 1005_ns, NodeChange::Kind::management, 3},
+                       {kStart + 1006_ns, NodeChange::Kind::management, 3},
+                       {kStart + 1995_ns, NodeChange::Kind::management, 3}};
+    SwitchBench bench(4, options);
+    for (const uint16_t port : {0, 1}) bench.arrive(kStart + 1_us, port, {.destination = 3});
+    bench.arrive(kStart + 2_us, 0, {.destination = 3});
+    bench.run();
+    EXPECT_EQ(ends(bench.sent(3)), (std::vector{1020_ns, 1020_ns + Duration{2 * 5'800} + kPacket,
+                                                1995_ns + Duration{5'800} + kPacket}));
+    EXPECT_EQ(bench.port(3).wire_bytes, 3 * 1000u + 3 * kManagementBytes);
+}
+
+TEST(Switch, sends_management_packets_though_data_is_paused) {
+    BenchOptions options = lossless(1 << 20, 0);
+    options.changes = {{kStart + 1010_ns, NodeChange::Kind::management, 1}};
+    SwitchBench bench(2, options);
+    bench.pause(kStart + 1_us, 1, 1, 100);
+    bench.arrive(kStart + 1005_ns, 0, {.destination = 1});
+    bench.run();
+    EXPECT_EQ(ends(bench.sent(1)), (std::vector{1_us + 128_ns + kPacket}));
+    EXPECT_EQ(bench.port(1).wire_bytes, 1000u + kManagementBytes);
+}
+
 // Pauses: 100 quanta are 6,400 bytes of the line, 128 ns.
 
 TEST(Switch, stops_for_the_quanta_of_a_pause) {

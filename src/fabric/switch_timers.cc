@@ -89,6 +89,11 @@ void Switch::on_change(Instant now) {
         return;
     }
     Port& port = ports_[change.port];
+    if (change.kind == NodeChange::Kind::management) {
+        cabling_.send_management(global(change.port), now);
+        if (port.is_awaited) await_line(change.port);  // its line falls free later
+        return;
+    }
     port.is_up = change.kind == NodeChange::Kind::port_up;
     settle(port);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {

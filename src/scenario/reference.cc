@@ -217,8 +217,9 @@ constexpr std::string_view kControlNotes =
 each switch writes its own table when its own agent or speaker has learned something. What is
 simplified:
 
-- Control messages take the delay of cables and time of processors, but do not compete with data:
-  neither slows the other down. What happens to tables does not depend on traffic.
+- Control messages take the delay of cables and time of processors, and never wait for data. What
+  happens to tables does not depend on traffic. Packets of a subnet manager take their 290 bytes
+  from each line before any data, as lane 15 does; messages of BGP take nothing.
 - A subnet manager sends directed SMPs, 64 at a time. Switches take 5 us to pass one on and 20 us to
   answer it. After a trap it looks at the whole fabric and writes only the blocks of tables that
   changed. A cable that came back carries data once its ports are active. Lanes that a routing

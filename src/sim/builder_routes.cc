@@ -37,6 +37,14 @@ void Builder::write_tables() {
     for (const control::HistoryOfLanes::Write& write : history.lanes.writes)
         changes_[write.node].push_back(
             {.at = write.at, .kind = fabric::NodeChange::Kind::lanes, .lanes = write.map});
+    for (const control::ManagementSent& mad : history.management)
+        if (setup_.graph.nodes[mad.from.node].is_host())
+            host_changes_[mad.from.node].push_back(
+                {mad.at, cluster::HostChange::Kind::management, {}});
+        else
+            changes_[mad.from.node].push_back({.at = mad.at,
+                                               .kind = fabric::NodeChange::Kind::management,
+                                               .port = mad.from.port});
     network_->routes_.push_back(std::move(writer).finish());
 }
 

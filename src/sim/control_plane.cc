@@ -28,7 +28,7 @@ std::optional<Disturbance::Kind> kind_of(Fault::Kind kind) {
 
 // The loss of MADs, which have one size, on a cable in the direction from one end.
 uint64_t mads_lost_e12(const Setup& setup, uint32_t cable, bool is_from_a) {
-    constexpr uint64_t kMadBits = 290 * 8;  // with all headers and the CRCs
+    constexpr uint64_t kMadBits = uint64_t{fabric::kManagementBytes} * 8;
     uint64_t packets_e12 = setup.graph.cables[cable].loss_per_trillion;
     uint64_t bits_e18 = setup.fabric.link.error_rate_e18;
     for (const CableErrors& own : setup.cable_errors) {
@@ -67,16 +67,18 @@ base::Result<std::shared_ptr<const control::History>> run_control(const Setup& s
     std::vector<std::array<uint64_t, 2>> losses;
     for (uint32_t cable = 0; cable < setup.graph.cables.size(); ++cable)
         losses.push_back({mads_lost_e12(setup, cable, true), mads_lost_e12(setup, cable, false)});
+    const bool is_swept = setup.control.kind == ControlSettings::Kind::sweep;
     for (const topology::Cable& cable : setup.graph.cables) {
         delays.push_back(cable_delay(setup, cable) + setup.fabric.link.fec_delay);
+        // A node has all of a MAD before it acts on it.
+        if (is_swept) delays.back() += cable_rate(setup, cable).time_for(fabric::kManagementBytes);
         rates_bps.push_back(cable_rate(setup, cable).whole_bits_per_second());
     }
     const auto disturbances = disturbances_of(setup);
-    auto history = setup.control.kind == ControlSettings::Kind::sweep
-                       ? control::run_sweep(setup.graph, delays, setup.control.sweep, disturbances,
-                                            losses, setup.seed)
-                       : control::run_distributed(setup.graph, delays, rates_bps,
-                                                  setup.control.distributed, disturbances);
+    auto history = is_swept ? control::run_sweep(setup.graph, delays, setup.control.sweep,
+                                                 disturbances, losses, setup.seed)
+                            : control::run_distributed(setup.graph, delays, rates_bps,
+                                                       setup.control.distributed, disturbances);
     if (!history) return history.error();
     if (history->lanes.are_used() && chooses_levels(setup))
         return base::Error{

@@ -87,6 +87,27 @@ TEST_P(ControlPlane, changes_nothing_where_nothing_breaks_and_paths_are_the_same
     EXPECT_EQ(found.totals.delivered, given.totals.delivered);
 }
 
+// One flow between hosts of one leaf, whose path no fault changes.
+TEST(Sweep, takes_its_bytes_from_the_wire) {
+    auto setup = shift_with_dead_link(ControlSettings::Kind::sweep);
+    setup.flows.resize(1);
+    setup.flows[0].source = 0;
+    setup.flows[0].destination = 1;
+    setup.flows[0].bytes = 1'000'000'000;
+    const auto bytes = [](const Result& result) {
+        uint64_t sum = 0;
+        for (const LinkResult& link : result.links) sum += link.wire_bytes;
+        return sum;
+    };
+    const Result swept = testing::run(setup, 1);
+    setup.control.kind = ControlSettings::Kind::given;
+    const Result given = testing::run(setup, 1);
+    ASSERT_GT(bytes(swept), bytes(given));
+    EXPECT_EQ((bytes(swept) - bytes(given)) % fabric::kManagementBytes, 0u);
+    EXPECT_GT(bytes(swept) - bytes(given), 100 * fabric::kManagementBytes);
+    EXPECT_GT(swept.time, given.time) << "the manager is at the sender";
+}
+
 // What breaks, besides a link: a link again and again, and then a switch. A session of BGP that was
 // lost begins again a second later, so senders have to wait for longer than that.
 Setup with_flapping_link_and_dead_switch(ControlSettings::Kind kind) {

@@ -53,6 +53,7 @@ struct FaultRepair {
     std::map<uint32_t, uint64_t> sets;  // of tables, by attribute
     base::Duration took{};
     uint64_t lost_pairs = 0;  // that cables join, at the end
+    bool is_done = false;     // within kMostRepair
 };
 
 struct Sweep {
@@ -100,9 +101,13 @@ std::string text_of_sweep(const Sweep& sweep) {
         std::string sets;
         for (const auto& [attribute, count] : repair.sets)
             sets += fmt::format("{}{} {}", sets.empty() ? "" : ", ", count, name_of(attribute));
+        std::string left;
+        if (repair.lost_pairs > 0)
+            left = fmt::format("; {} pairs of hosts WITHOUT A ROUTE", repair.lost_pairs);
+        if (!repair.is_done) left += "; the manager still sends SMPs";
         line("Broken cable", fmt::format("{:.3f} s", static_cast<double>(repair.took.ps) / 1e12),
-             fmt::format("{}: {} SMPs, written {}", repair.cable, repair.smps,
-                         sets.empty() ? "nothing" : sets));
+             fmt::format("{}: {} SMPs, written {}{}", repair.cable, repair.smps,
+                         sets.empty() ? "nothing" : sets, left));
     }
     for (const std::string& name : sweep.ignored)
         out += fmt::format("{} has no effect: this manager does not know it\n", name);
@@ -128,6 +133,7 @@ std::string json_of_sweep(const Sweep& sweep) {
         nlohmann::ordered_json entry{{"cable", repair.cable},
                                      {"smps", repair.smps},
                                      {"repair_ps", repair.took.ps},
+                                     {"is_done", repair.is_done},
                                      {"host_pairs_without_route", repair.lost_pairs},
                                      {"sets", nlohmann::ordered_json::object()}};
         for (const auto& [attribute, count] : repair.sets)
@@ -162,7 +168,7 @@ FaultRepair break_cable(const topology::Graph& graph, control::World& world, uin
     const control::ManagerCounters before = world.manager(0).counters();
     const base::Instant at = world.now();
     world.set_cable(cable, false);
-    world.run_until_at_rest(at + kMostRepair);
+    repair.is_done = world.run_until_at_rest(at + kMostRepair);
     repair.took = world.now() - at;
     const control::ManagerCounters& after = world.manager(0).counters();
     repair.smps = after.sent - before.sent;

@@ -55,6 +55,7 @@ public:
         begin_ = world_.now();
         world_.take_writes();
         world_.take_ready();
+        world_.take_sent();
         take_tables();
         take_lanes();
         return std::nullopt;
@@ -79,6 +80,8 @@ public:
             history_.repairs.back().messages = world_.smps() - sent;
         }
         take_writes(world_.take_writes());
+        history_.management = world_.take_sent();
+        for (ManagementSent& mad : history_.management) mad.at = in_the_run(mad.at);
         judge_repairs(graph_, history_);
         heed_activation();
         for (const auto& [place, at] : taken_over_) history_.repairs[place].repaired = at;

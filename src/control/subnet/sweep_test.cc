@@ -57,6 +57,24 @@ TEST(Sweep, repairs_a_dead_link_and_writes_only_what_changed) {
     EXPECT_EQ(history.repairs.back().unserved_pairs, 0u);
 }
 
+TEST(Sweep, says_which_ports_its_packets_leave_and_when) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const auto cable = cable_of(graph, "leaf0", "spine1");
+    const Instant fault = Instant{} + kOneMillisecond;
+    const History history = swept(graph, {{Kind::cable_down, fault, cable}});
+    EXPECT_GE(history.management.size(), 2 * history.repairs[0].messages) << "with answers";
+    const topology::Ports ports(graph);
+    uint64_t of_manager = 0;
+    for (const ManagementSent& mad : history.management) {
+        EXPECT_GE(mad.at, fault);
+        EXPECT_TRUE(ports.at(mad.from).is_cabled());
+        EXPECT_NE(ports.at(mad.from).cable, cable);
+        of_manager += mad.from.node == graph.endpoints().front();
+    }
+    EXPECT_GT(of_manager, 10u);
+    EXPECT_LE(of_manager, history.repairs[0].messages);
+}
+
 // One host of leaf0 is reached by way of spine1, and leaf0 reaches a quarter of the others by it.
 TEST(Sweep, leaves_tables_alone_that_no_dead_link_concerns) {
     const auto graph = graph_of("leaf-spine:leaves=8,spines=4,hosts=4");

@@ -415,6 +415,7 @@ void World::transmit(uint32_t node, const SmpOut& out, uint8_t lane) {
     PerformanceAgent& performance = gmps_.performance(node);
     if (!link.is_cabled() || !cable_up_[link.cable])
         return performance.count(out.port, PortCounter::xmit_discards);
+    if (keeps_sent_) sent_.push_back({free_at_[node], {node, static_cast<uint16_t>(out.port - 1)}});
     performance.count(out.port, PortCounter::xmit_packets);
     performance.count(out.port, PortCounter::unicast_xmit_packets);
     performance.count(out.port, PortCounter::xmit_data, kMadWords);

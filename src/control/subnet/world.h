@@ -114,6 +114,11 @@ public:
     TableWrites take_writes() { return std::exchange(writes_, {}); }
     // Cables that came back and that a manager made active since the last call, by time.
     std::vector<CableReady> take_ready() { return std::exchange(ready_, {}); }
+    // MADs that began to leave a port since the last call; those of the first call are not kept.
+    std::vector<ManagementSent> take_sent() {
+        keeps_sent_ = true;
+        return std::exchange(sent_, {});
+    }
     // The number of SMPs that managers sent, and of traps.
     uint64_t smps() const;
 
@@ -188,6 +193,8 @@ private:
     std::vector<bool> node_up_;
     std::vector<bool> cable_up_;  // by cable: it and both its ends work
     TableWrites writes_;
+    bool keeps_sent_ = false;
+    std::vector<ManagementSent> sent_;
     std::vector<bool> is_ready_;  // by cable
     std::vector<CableReady> ready_;
     uint64_t lights_pending_ = 0;
