@@ -1,6 +1,6 @@
 // How packets travel: from the engine into rings, and back (packets.cc); in their form on the wire
-// if a capture or faults are requested (wire_path.h); as datagrams to other machines (udp_path.h);
-// and the messages of the connection manager beside them (management.cc).
+// if a capture or faults are requested (wire_path.h); and as datagrams to other machines
+// (udp_path.h).
 #pragma once
 
 #include <deque>
@@ -16,22 +16,14 @@
 
 namespace tulle::live {
 
-// A message of the connection manager. `peer` is an end point.
-struct ManagementMessage {
-    transport::EndpointIndex peer;
-    std::span<const std::byte> bytes;
-};
-
-// Whether a packet is a datagram to queue pair 1.
-bool is_management(const wire::Packet& packet);
-
 class Carrier final : Outbox {
 public:
     // Is told of events that are not for the engine.
     class Owner {
     public:
         virtual ~Owner() = default;
-        virtual void on_management(const ManagementMessage& message) = 0;
+        // A packet to queue pair 1 was delivered.
+        virtual void on_management() = 0;
         // The responder has refused a request.
         virtual void on_objection() = 0;
         // The kernel reports this errno for datagrams to another machine. `quoted`: the message of
@@ -68,7 +60,6 @@ public:
         if (is_held_back_) udp_->sockets().flush();
         is_held_back_ = false;
     }
-    void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
     // Packets and bytes that went through a port beyond the first.
     const transport::Counters& traffic_of(uint32_t port) const { return traffic_[port - 1]; }
     // Delivers what has arrived at the other end of the wire by now.
@@ -173,8 +164,7 @@ private:
     std::unique_ptr<UdpNeighbours> neighbours_;
     std::map<std::array<uint8_t, 16>, uint32_t> joined_;  // groups, and queue pairs in each
     uint64_t strangers_ = 0;  // packets from addresses without a connection
-    uint32_t management_psn_ = 0;
-    const bool has_ports_;  // the host has more than one port
+    const bool has_ports_;    // the host has more than one port
     std::array<transport::Counters, kMaxPorts> traffic_;
 };
 

@@ -31,6 +31,12 @@ bool is_plain_ack(const Packet& packet) {
            wire::ack_kind(packet.extended.ack.syndrome) == wire::AckKind::ack;
 }
 
+// Whether a packet is a datagram to queue pair 1 that it takes.
+bool is_management(const Packet& packet) {
+    return is_datagram(packet) && packet.dest_qp() == transport::kGeneralServices &&
+           packet.extended.send.qkey == wire::kGsiQKey;
+}
+
 std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& from,
                                         const wire::Gid& to) {
     std::array<std::byte, kGrhBytes> bytes{};
@@ -139,6 +145,7 @@ bool Carrier::udp_has_room() {
 // The ports between which a packet travels. A packet that is not a datagram names its destination
 // queue pair, which knows its peer.
 Ends Carrier::ends_of_sent(const Packet& packet) {
+    if (packet.dest_qp() == transport::kGeneralServices) return {};
     if (is_datagram(packet)) {
         const bool is_single = packet.dest_qp().value != kMulticastQpn;
         const Ends own = connections_.of(packet.extended.send.source_qp).ends;
@@ -173,7 +180,8 @@ void Carrier::send(const Packet& packet) {
         return send_to(to, packet, {});
     }
     Packet datagram = packet;
-    datagram.extended.send.source_qp = world_.own().outside_of(packet.extended.send.source_qp);
+    if (packet.extended.send.source_qp != transport::kGeneralServices)
+        datagram.extended.send.source_qp = world_.own().outside_of(packet.extended.send.source_qp);
     const wire::Gid& own = who_.gids_of(ends.port).back();
     if (packet.dest_qp().value == kMulticastQpn) {
         // A group's address is a full GID; an IPv4 address could not be turned back into it.
@@ -279,10 +287,6 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
     const auto received = reader.receive(bytes);
     if (!received) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, received->packet)) return;
-    if (is_management(received->packet))
-        return owner_.on_management(
-            {transport::EndpointIndex{index},
-             {received->packet.payload.address(), received->packet.payload_length}});
     deliver(index, time, received->packet, received->grh, refusal, &received->destination);
 }
 
@@ -381,10 +385,6 @@ void Carrier::receive_packet(uint32_t index, Instant time, const RecordHead& hea
     record = record.subspan(headers);
     if (packet.payload_length != record.size() || packet.kind != wire::PacketKind::transport)
         return world_.at(index).reader.give_up();
-    if (is_management(packet)) {
-        parsed_.assign(record.begin(), record.end());
-        return owner_.on_management({transport::EndpointIndex{index}, parsed_});
-    }
     packet.payload = wire::Payload::memory(record.data());
     if (wire_ && world_.at(index).has_grants()) wire_->overhear(world_.facts_of({index}), packet);
     deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
@@ -551,14 +551,11 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
         return;
     }
     world_.at(source.value).heard_at = time;
-    const wire::Bytes payload{packet->payload_length == 0 ? nullptr : packet->payload.address(),
-                              packet->payload_length};
-    if (is_management(*packet)) {
-        const auto verdict = may_hand_over ? neighbours_->judge_management(time, arrival, payload)
-                                           : UdpNeighbours::Handling{};
+    if (may_hand_over && is_management(*packet) && packet->payload_length != 0) {
+        const wire::Bytes message{packet->payload.address(), packet->payload_length};
+        const auto verdict = neighbours_->judge_management(time, arrival, message);
         if (verdict.whose == UdpNeighbours::Whose::others) sending_.push_back(verdict.peer);
-        if (verdict.whose == UdpNeighbours::Whose::ours) owner_.on_management({source, payload});
-        return;
+        if (verdict.whose != UdpNeighbours::Whose::ours) return;
     }
     if (!is_open_to_all) return deliver(source.value, time, *packet, {});
     deliver(source.value, time, *packet, grh_of(*packet, arrival.source, arrival.destination), 0,
@@ -579,10 +576,6 @@ void Carrier::receive_local(Instant time) {
     for (size_t left = local_.size(); left > 0; --left) {
         LocalPacket local = std::move(local_.front());
         local_.pop_front();
-        if (is_management(local.packet)) {
-            owner_.on_management({transport::EndpointIndex{0}, local.payload});
-            continue;
-        }
         local.packet.payload = wire::Payload::memory(local.payload.data());
         deliver(0, time, local.packet, local.grh);
     }
@@ -608,7 +601,7 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         const uint32_t group = world_.groups().find(to != nullptr ? *to : destination_of(grh));
         if (group == Groups::kNone) return;
         packet.destination = group & 0xff'ffff;
-    } else {
+    } else if (packet.dest_qp() != transport::kGeneralServices) {
         const auto inner = world_.own().inside_of(packet.dest_qp());
         if (!inner) return;
         packet.set_dest_qp(*inner);
@@ -622,6 +615,8 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         meet_fault(time, packet, refusal);
     else
         adapter_.on_packet(time, packet, grh);
+    if (packet.dest_qp() == transport::kGeneralServices) [[unlikely]]
+        owner_.on_management();
     if (packet.srq_or_ee != 0 && borrower_.has_proxies()) borrower_.report();
     if (adapter_.has_objection()) [[unlikely]]
         owner_.on_objection();

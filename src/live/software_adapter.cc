@@ -8,7 +8,6 @@
 
 #include "live/clock.h"
 #include "live/fault_guard.h"
-#include "transport/cm/connection_manager.h"
 
 namespace tulle::live {
 namespace {
@@ -52,6 +51,7 @@ SoftwareAdapter::SoftwareAdapter(const Identity& who, Listener& listener,
                                  const WireSettings& settings)
     : listener_(listener),
       adapter_(config_for(settings, !who.listens.empty())),
+      services_(adapter_),
       world_(who, lock_, *this),
       ports_(world_),
       connections_(world_, adapter_, {settings.is_on, settings.is_strict}),
@@ -92,7 +92,7 @@ bool SoftwareAdapter::set_up() {
         return false;
     }
     auto door = world_.open();
-    if (!door) return false;
+    if (!door || !services_.open()) return false;
     connections_.resize(world_.own().room());
     tally_.open(identity(), world_.own().slot());
     direct_.set_counters(tally_.slots());
@@ -132,14 +132,16 @@ void SoftwareAdapter::on_left(uint32_t peer, Instant time) {
     listener_.on_gone(EndpointIndex{peer});
 }
 
-// Where no program uses the connection manager, one without listeners and connections answers for
-// all: on a machine with an adapter, the kernel has one.
-void SoftwareAdapter::on_management(const ManagementMessage& message) {
-    if (listener_.on_management(message)) return;
-    transport::ConnectionManager nobodys({}, base::RandomStream{{}});
-    nobodys.on_mad(now(), message.peer.value, wire::Qpn{1}, message.bytes);
-    while (const auto answer = nobodys.poll_mad(now()))
-        carrier_.send_management({answer->endpoint}, answer->mad);
+void SoftwareAdapter::on_management() {
+    services_.receive(
+        [&](const ManagementMessage& message) { return listener_.on_management(message); });
+}
+
+bool SoftwareAdapter::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
+    if (to.value >= world_.size() || world_.at(to.value).is_gone) return true;  // lost
+    const bool is_posted = services_.send(to, bytes);
+    carrier_.transmit(now());
+    return is_posted;
 }
 
 void SoftwareAdapter::on_unreachable(uint32_t peer, int error, std::span<const std::byte> quoted) {

@@ -12,6 +12,7 @@
 
 #include "live/diagnosis.h"
 #include "live/direct.h"
+#include "live/general_services.h"
 #include "live/imports.h"
 #include "live/open_memory.h"
 #include "live/pacing.h"
@@ -82,9 +83,8 @@ public:
     transport::Refusal attach_multicast(wire::Qpn qpn, const wire::Gid& group);
     transport::Refusal detach_multicast(wire::Qpn qpn, const wire::Gid& group);
 
-    void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes) {
-        carrier_.send_management(to, bytes);
-    }
+    // Sends a message of the connection manager. False if it has to wait for room.
+    bool send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
     void flush_management();
 
     base::Instant next_deadline() const override;
@@ -104,7 +104,7 @@ private:
     // Calls from the parts.
     void on_leaving(uint32_t peer, base::Instant now) override;
     void on_left(uint32_t peer, base::Instant now) override;
-    void on_management(const ManagementMessage& message) override;
+    void on_management() override;
     void on_objection() override { diagnosis_.note_objection(); }
     void on_unreachable(uint32_t peer, int error, std::span<const std::byte> quoted) override;
     void work(bool by_program) override;
@@ -119,6 +119,7 @@ private:
     Listener& listener_;
     Lock lock_;
     transport::Adapter adapter_;
+    GeneralServices services_;
     World world_;
     Ports ports_;
     Connections connections_;

@@ -645,13 +645,37 @@ TEST(ManagementTest, a_message_arrives_as_it_was_sent) {
         Side there(1);
         {
             const std::lock_guard guard(here.host->lock());
-            here.host->send_management(
-                here.host->world().resolve_slot(there.host->world().own().slot()), message);
+            EXPECT_TRUE(here.host->send_management(
+                here.host->world().resolve_slot(there.host->world().own().slot()), message));
             here.host->flush_management();
         }
         EXPECT_EQ(there.hear(), message) << wire;
     }
     unsetenv("TULLE_WIRE");
+}
+
+TEST(ManagementTest, messages_are_packets_of_queue_pair_1_that_the_port_counts) {
+    const std::vector<std::byte> message(256, std::byte{0x42});
+    Side here(0);
+    Side there(1);
+    EXPECT_FALSE(here.host->adapter().create_gsi({})) << "there is one already";
+    const auto sent = [&] { return here.host->adapter().counters().port_xmit_packets; };
+    {
+        const std::lock_guard guard(here.host->lock());
+        const auto to = here.host->world().resolve_slot(there.host->world().own().slot());
+        const uint64_t before = sent();
+        constexpr uint64_t kMany = 1000;  // more than its queues hold
+        for (uint64_t i = 0; i < kMany; ++i) EXPECT_TRUE(here.host->send_management(to, message));
+        EXPECT_EQ(sent() - before, kMany);
+        here.host->flush_management();
+    }
+    EXPECT_EQ(there.hear(), message);
+    const auto came = [&] {
+        const std::lock_guard guard(there.host->lock());
+        return there.host->adapter().counters();
+    };
+    while (came().port_rcv_packets < 1000) continue;
+    EXPECT_EQ(came().out_of_buffer, 0u);
 }
 
 }  // namespace

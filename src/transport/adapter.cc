@@ -155,6 +155,12 @@ std::optional<Qpn> Adapter::create_qp(const QpSetup& setup) {
     return set_up(core_.add(setup.type), setup);
 }
 
+std::optional<Qpn> Adapter::create_gsi(QpSetup setup) {
+    setup.type = QpType::ud;
+    if (!is_sane(setup)) return std::nullopt;
+    return set_up(core_.add_special(kGeneralServices, QpType::ud), setup);
+}
+
 // Releases everything that set_up() took.
 void Adapter::release(const QueuePair& qp) {
     if (qp.pd.value != 0) core_.memory.release(qp.pd);

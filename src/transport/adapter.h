@@ -33,6 +33,9 @@ struct MulticastGroup {
     auto operator<=>(const MulticastGroup&) const = default;
 };
 
+// The queue pair of general services (GSI), through which connection managers speak.
+inline constexpr Qpn kGeneralServices{1};
+
 class Adapter {
 public:
     explicit Adapter(const AdapterConfig& config);
@@ -93,6 +96,8 @@ public:
 
     // Queue pairs.
     std::optional<Qpn> create_qp(const QpSetup& setup);
+    // The queue pair of general services: otherwise as any of type UD. Nothing if it exists.
+    std::optional<Qpn> create_gsi(QpSetup setup);
     Refusal modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask);
     Refusal destroy_qp(Qpn qpn);
     // Removes the queue pair's completions from its completion queues: for owners whose programs

@@ -45,8 +45,16 @@ QueuePair* Core::add(QpType type) {
         queue_pairs_.emplace_back();
         uses_.push_back(config.first_use);
     }
+    return put(index, Qpn{(uses_[index] % kUses) << kIndexBits | index}, type);
+}
+
+QueuePair* Core::add_special(Qpn number, QpType type) {
+    return queue_pairs_[number.value] ? nullptr : put(number.value, number, type);
+}
+
+QueuePair* Core::put(uint32_t index, Qpn number, QpType type) {
     auto qp = std::make_unique<QueuePair>();
-    qp->number = qp->owner = Qpn{(uses_[index] % kUses) << kIndexBits | index};
+    qp->number = qp->owner = number;
     qp->type = type;
     qp->short_type = config.takes_short_ways ? type : QpType::ee_responder;
     if (type < QpType::ee_requester) qp->loss = config.loss;

@@ -209,6 +209,8 @@ public:
     }
     static uint32_t index_of(Qpn qpn) { return qpn.value & kIndexMask; }
     QueuePair* add(QpType type);
+    // The queue pair with a number below kSpecialQps; nullptr if it exists.
+    QueuePair* add_special(Qpn number, QpType type);
     // Half of an EE context. Its number exceeds 24 bits, so no call and no packet can name it as a
     // queue pair.
     QueuePair* add_half(QpType type);
@@ -323,6 +325,7 @@ private:
     };
 
     static uint8_t level_of_datagram(const QueuePair& qp);
+    QueuePair* put(uint32_t index, Qpn number, QpType type);
 
     friend class Adapter;
     std::vector<std::unique_ptr<QueuePair>> queue_pairs_;

@@ -67,8 +67,8 @@ constexpr Bridge kBridge = {
     .send =
         [](ibv_context* c, uint32_t peer, const void* bytes, size_t length) {
             return or_else(false, [&] {
-                host_of(c).send_management({peer}, {static_cast<const std::byte*>(bytes), length});
-                return true;
+                return host_of(c).send_management({peer},
+                                                  {static_cast<const std::byte*>(bytes), length});
             });
         },
     .flush =

@@ -24,7 +24,7 @@ struct Bridge {
     void (*unlock)(ibv_context* context);
     int64_t (*now_ps)();
     void (*set_handler)(ibv_context* context, const ManagementHandler& handler);
-    // False if there is no memory at the moment.
+    // False if there is no memory or room at the moment.
     bool (*send)(ibv_context* context, uint32_t peer, const void* bytes, size_t length);
     // Sends what was queued, and tells the thread the next deadline; INT64_MAX is none.
     void (*flush)(ibv_context* context, int64_t deadline_ps);
