@@ -19,6 +19,7 @@
 #include "drive/crew.h"
 #include "drive/run.h"
 #include "report/proof.h"
+#include "report/serving_causes.h"
 
 namespace tulle::cli {
 namespace {
@@ -75,6 +76,21 @@ std::vector<report::Trial> try_causes(const WhyOptions& options, const report::F
     return trials;
 }
 
+// The same for jobs that serve: each with its own suspects.
+std::vector<report::ServingTrial> try_serving(const WhyOptions& options,
+                                              const report::Facts& facts) {
+    std::vector<report::ServingTrial> trials;
+    for (const report::ServingFacts& serving : facts.servings) {
+        uint32_t tried = 0;
+        for (const report::ServingSuspect& suspect : report::serving_suspects(facts, serving)) {
+            if (tried++ == options.causes || is_interrupted()) break;
+            const auto result = run_once(suspect.setup, options, false, nullptr);
+            if (result) trials.push_back(report::serving_trial(suspect, serving, *result));
+        }
+    }
+    return trials;
+}
+
 int explain(const WhyOptions& options) {
     catch_interrupts();
     SetUp set_up("tulle why");
@@ -96,10 +112,16 @@ int explain(const WhyOptions& options) {
     const report::Facts facts(task->setup, *result);
     const report::Verdict verdict = report::judge(facts);
     const std::vector<report::Trial> trials = try_causes(options, facts, verdict);
-    if (!options.json.empty()) json = report::json_text(report::why_json(facts, verdict, trials));
+    const std::vector<report::ServingTrial> waits = try_serving(options, facts);
+    if (!options.json.empty()) {
+        report::Json found = report::why_json(facts, verdict, trials);
+        if (!waits.empty()) found["serving_trials"] = report::serving_trials_json(waits);
+        json = report::json_text(found);
+    }
     if (!files->takes_standard_output()) {
         Output standard = Output::standard();
         standard.write(report::why_text(facts, verdict, trials));
+        standard.write(report::serving_trials_text(waits));
         if (const auto error = standard.finish()) return fail("why", *error, kRunFailed);
     }
     if (const auto error = files->write()) return fail("why", *error, kRunFailed);

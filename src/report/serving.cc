@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 
 #include "base/int128.h"
 #include "base/units.h"
@@ -16,6 +18,7 @@ namespace {
 using base::Duration;
 using base::Instant;
 using base::uint128_t;
+using workload::Program;
 
 uint64_t over(uint64_t count, Duration time, uint64_t times) {
     if (time.ps <= 0) return 0;
@@ -51,9 +54,14 @@ ServingFigures figures_of(const workload::ServingJob& job, Instant start,
     std::ranges::sort(first);
     figures.first_token_p50 = percentile(first, 50);
     figures.first_token_p99 = percentile(first, 99);
+    figures.first_token_mean = std::accumulate(first.begin(), first.end(), Duration{}) /
+                               static_cast<int64_t>(first.size());
     if (!outcome.gaps.empty()) {
         figures.between_p50 = {static_cast<int64_t>(percentile(outcome.gaps, 50))};
         figures.between_p99 = {static_cast<int64_t>(percentile(outcome.gaps, 99))};
+        figures.between_mean = {static_cast<int64_t>(
+            std::accumulate(outcome.gaps.begin(), outcome.gaps.end(), uint64_t{}) /
+            outcome.gaps.size())};
     }
     figures.tokens_per_second = over(tokens, figures.time, 1);
     figures.requests_per_1000s = over(figures.requests, figures.time, 1000);
@@ -123,6 +131,25 @@ std::string serving_shape_text(const workload::ServingJob& job) {
                               job.options.kv_by_layer ? "layer by layer" : "whole");
 }
 
+Program requests_apart(const Program& program, uint32_t number, Duration apart) {
+    auto job = std::make_shared<workload::ServingJob>(*program.jobs[number].serving);
+    for (size_t i = 0; i < job->requests.size(); ++i)
+        job->requests[i].arrival = apart * static_cast<int64_t>(i);
+    Program other;
+    other.phases = program.phases;
+    other.jobs = program.jobs;
+    other.generated = program.generated;
+    for (uint32_t i = 0; i < program.size(); ++i) {
+        workload::Task task = program[i];
+        const uint32_t request = i - job->first_arrival;
+        if (i >= job->first_arrival && request < job->requests.size())
+            task.duration = job->requests[request].arrival;
+        other.add(task, program.needs(i));
+    }
+    other.jobs[number].serving = std::move(job);
+    return other;
+}
+
 std::vector<ServingFacts> serving_facts(const sim::Setup& setup, const sim::Result& result) {
     std::vector<ServingFacts> all;
     for (uint32_t number = 0; number < setup.program.jobs.size(); ++number) {
@@ -135,6 +162,9 @@ std::vector<ServingFacts> serving_facts(const sim::Setup& setup, const sim::Resu
         facts.found = figures_of(*facts.job, job.start, result.serving[all.size()]);
         facts.ideal =
             figures_of(*facts.job, job.start, workload::serve_alone(setup.program, number));
+        const Program one_by_one = requests_apart(setup.program, number, facts.found.time);
+        facts.apart = figures_of(*one_by_one.jobs[number].serving, job.start,
+                                 workload::serve_alone(one_by_one, number));
         facts.finished = facts.found.requests == facts.job->requests.size();
         all.push_back(std::move(facts));
     }

@@ -20,6 +20,8 @@ struct ServingFigures {
     base::Duration first_token_p99{};
     base::Duration between_p50{};
     base::Duration between_p99{};
+    base::Duration first_token_mean{};
+    base::Duration between_mean{};
     uint64_t tokens_per_second = 0;
     uint64_t requests_per_1000s = 0;
     uint64_t good_requests = 0;      // within the limits
@@ -36,7 +38,12 @@ struct ServingFacts {
     bool finished = false;
     ServingFigures found;
     ServingFigures ideal;
+    ServingFigures apart;  // as ideal, with one request at a time
 };
+
+// The same program with requests that arrive one after the other, `apart` from each other.
+workload::Program requests_apart(const workload::Program& program, uint32_t job,
+                                 base::Duration apart);
 
 std::vector<ServingFacts> serving_facts(const sim::Setup& setup, const sim::Result& result);
 std::string serving_shape_text(const workload::ServingJob& job);

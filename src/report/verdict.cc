@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "report/findings/findings.h"
+#include "report/serving_causes.h"
 
 namespace tulle::report {
 namespace {
@@ -110,6 +111,8 @@ std::string sentence_of(const Facts& facts, const Verdict& verdict) {
     if (facts.result.end == sim::Result::End::interrupted) return interrupted_sentence(facts);
     if (!verdict.findings.empty() && !verdict.complete) return failure_sentence(verdict.findings);
     if (!verdict.causes.empty()) return cause_sentence(facts, verdict);
+    if (only_serves(facts))
+        return fmt::format("{}: {}", limit_text(verdict), serving_sentence(facts.servings.front()));
     if (!verdict.findings.empty())
         return fmt::format("{}: {}", limit_text(verdict), verdict.findings.front().sentence);
     return fmt::format("nothing held it up: {}{}", limit_text(verdict), pace_text(verdict));

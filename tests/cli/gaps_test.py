@@ -129,6 +129,39 @@ class Why(unittest.TestCase):
         self.assertEqual(full["judgement"], "cause", full)
         self.assertEqual(full["without"], "with 16 times the rate inside servers")
 
+    def serving(self, change, fabric=None):
+        """The trials of a model that is served, by suspect, and the verdict."""
+        serving = {"model": "llama3-8b", "prefill": {"tp": 4, "ranks": ["0-3"]},
+                   "decode": {"tp": 4, "ranks": ["4-7"]}, "rate": 1, "requests": 4,
+                   "prompt": 1000, "output": 4, **change}
+        scenario = {"topology": "rail:servers=2,rails=4", "profile": "ib-ndr",
+                    "fabric": fabric or {}, "gpus": {"scale_up": "nvlink4"},
+                    "work": [{"serving": serving}]}
+        result = self.why(scenario, "--causes", "4", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        saved = {trial["suspect"]: [trial[f"{wait}_us"] - trial[f"{wait}_without_us"]
+                                    for wait in ("first_token", "between_tokens")]
+                 for trial in found["serving_trials"]}
+        trial = found["serving_trials"][0]
+        return saved, trial["first_token_us"], trial["between_tokens_us"], found["verdict"]
+
+    def test_requests_that_come_at_once_wait_for_each_other(self):
+        saved, first, _, verdict = self.serving({"rate": 10000})
+        self.assertGreater(saved["other requests"][0], 0.5 * first)
+        self.assertLess(abs(saved["too few places"][0]), 0.05 * first)
+        self.assertRegex(verdict["sentence"], r"first token for .* on average \([^(]* other requ")
+
+    def test_caches_on_a_slow_network_are_waited_for_between_tokens(self):
+        saved, _, between, verdict = self.serving({"kv": "whole"}, {"link": {"rate": "10Gbps"}})
+        self.assertGreater(saved["KV caches on their way"][1], 0.5 * between)
+        self.assertLess(abs(saved["other requests"][1]), 0.05 * between)
+        self.assertRegex(verdict["sentence"], r"for the next for .* \([0-9.]* ms the network")
+
+    def test_an_answer_that_finds_no_place_waits_for_one(self):
+        saved, first, _, _ = self.serving({"rate": 10000, "sequences": 1, "output": 40})
+        self.assertGreater(saved["too few places"][0], 0.3 * first)
+
     def test_wrong_input_is_one_sentence_and_exit_code_2(self):
         for arguments in (["missing.yaml"], [], ["--causes", "-1", "x.yaml"]):
             result = tulle("why", *arguments)
