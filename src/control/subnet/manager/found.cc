@@ -60,4 +60,10 @@ void assign_lids(const FoundFabric& fabric, uint8_t lmc, LidsByGuid& lids) {
     }
 }
 
+uint32_t FoundFabric::node_with(uint16_t lid, const LidsByGuid& lids) const {
+    for (uint32_t node = 0; node < size(); ++node)
+        if (lid_of(nodes_[node], lids) == lid) return node;
+    return kNone;
+}
+
 }  // namespace tulle::control

@@ -78,6 +78,18 @@ public:
         const FoundPort& other = nodes_[own.peer].ports[own.peer_port];
         return other.peer == node && other.peer_port == port ? &other : nullptr;
     }
+    // The node with this LID; kNone: there is none.
+    uint32_t node_with(uint16_t lid, const LidsByGuid& lids) const;
+    // Calls visit(node, number, info) for each port 0 and each port with a link.
+    template <class Visit>
+    void for_each_link_port(Visit&& visit) const {
+        for (uint32_t node = 0; node < size(); ++node)
+            for (uint32_t number = 0; number < nodes_[node].ports.size(); ++number) {
+                const FoundPort& port = nodes_[node].ports[number];
+                if (port.is_known && (number == 0 || port.is_up()))
+                    visit(node, static_cast<uint8_t>(number), port.info);
+            }
+    }
 
 private:
     std::vector<FoundNode> nodes_;

@@ -1,10 +1,8 @@
 #include "control/subnet/manager/manager.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "control/subnet/agent/node_tables.h"
 #include "wire/mad/notice.h"
 #include "wire/mad/smp_tables.h"
 
@@ -13,13 +11,29 @@ namespace {
 
 using wire::PortInfo;
 
-constexpr uint64_t kGidPrefix = 0xfe80'0000'0000'0000;  // the default one
-constexpr size_t kMostRepresses = 4'096;                // pending; chosen
-constexpr uint8_t kMostLaneRounds = 3;                  // all ports, each output port, single maps
+constexpr size_t kMostRepresses = 4'096;  // pending; chosen
 
-// Separates blocks of congestion control from SMPs with the same attribute number.
-uint16_t written_as(const SmpRequest& request) {
-    return static_cast<uint16_t>(request.attribute | (request.is_congestion ? 0x8000 : 0));
+bool outranks(const wire::SmInfo& one, const wire::SmInfo& other) {
+    if (one.priority != other.priority) return one.priority > other.priority;
+    return one.guid.value < other.guid.value;
+}
+
+MadBytes congestion_mad(const SubnetPlan& plan, uint64_t key, const SmpRequest& request,
+                        uint64_t transaction) {
+    wire::CongestionMad mad;
+    mad.header.base_version = 1;
+    mad.header.class_version = 2;
+    mad.header.management_class.value = wire::kClassCongestionControl;
+    mad.header.method.value = wire::kMethodSet;
+    mad.header.transaction_id.value = transaction;
+    mad.header.attribute_id.value = request.attribute;
+    mad.header.attribute_modifier.value = request.modifier;
+    mad.congestion.cc_key.value = key;
+    MadBytes bytes;
+    wire::write(mad, bytes.bytes());
+    std::ranges::copy(plan.congestion_data(request),
+                      bytes.bytes().subspan(wire::kCongestionDataOffset).begin());
+    return bytes;
 }
 
 }  // namespace
@@ -28,7 +42,8 @@ Manager::Manager(ManagerSettings settings, LidsByGuid lids)
     : settings_(std::move(settings)),
       lids_(std::move(lids)),
       window_({settings_.window, settings_.retries, settings_.timeout}),
-      plan_(settings_) {}
+      plan_(settings_),
+      tables_(fabric_, plan_, window_) {}
 
 wire::SmInfo Manager::info() const {
     wire::SmInfo info;
@@ -48,7 +63,7 @@ void Manager::begin_sweep(base::Instant) {
     ++counters_.sweeps;
     phase_ = Phase::discover;
     is_dirty_ = false;
-    lane_rounds_ = 0;
+    tables_.begin_sweep();
     poll_at_ = base::Instant::never();
     fabric_.clear();
     managers_.clear();
@@ -64,7 +79,7 @@ std::optional<ManagerMad> Manager::poll_transmit(base::Instant now) {
     if (can_repress()) {
         const Repress repress = repress_.front();
         repress_.pop_front();
-        request = {.node = node_with(repress.lid), .attribute = wire::kSmpNotice};
+        request = {.node = fabric_.node_with(repress.lid, lids_), .attribute = wire::kSmpNotice};
         if (request.node == kNone) return poll_transmit(now);  // it sends the trap again
         out.mad = directed(request, repress.trap.transaction());
         std::ranges::copy(repress.trap.data(), out.mad.data().begin());
@@ -72,7 +87,7 @@ std::optional<ManagerMad> Manager::poll_transmit(base::Instant now) {
         request = next->request;
         if (request.is_congestion) {
             out.to = lid_of(fabric_[request.node], lids_);
-            out.mad = congestion_mad(request, next->transaction);
+            out.mad = congestion_mad(plan_, settings_.congestion->key, request, next->transaction);
         } else {
             out.mad = directed(request, next->transaction);
         }
@@ -111,26 +126,14 @@ MadBytes Manager::directed(const SmpRequest& request, uint64_t transaction) cons
     return bytes;
 }
 
-MadBytes Manager::congestion_mad(const SmpRequest& request, uint64_t transaction) const {
-    wire::CongestionMad mad;
-    mad.header.base_version = 1;
-    mad.header.class_version = 2;
-    mad.header.management_class.value = wire::kClassCongestionControl;
-    mad.header.method.value = wire::kMethodSet;
-    mad.header.transaction_id.value = transaction;
-    mad.header.attribute_id.value = request.attribute;
-    mad.header.attribute_modifier.value = request.modifier;
-    mad.congestion.cc_key.value = settings_.congestion->key;
-    MadBytes bytes;
-    wire::write(mad, bytes.bytes());
-    std::ranges::copy(plan_.congestion_data(request),
-                      bytes.bytes().subspan(wire::kCongestionDataOffset).begin());
-    return bytes;
-}
-
 void Manager::fill_data(const SmpRequest& request, MadBytes& smp) const {
     switch (request.attribute) {
-        case wire::kSmpPortInfo: wire::write(wanted_port(request), smp.data()); break;
+        case wire::kSmpPortInfo: {
+            PortInfo wanted = plan_.wanted_port(fabric_, lids_, request);
+            wanted.client_reregister = phase_ == Phase::call_clients;
+            wire::write(wanted, smp.data());
+            break;
+        }
         case wire::kSmpSmInfo: {
             wire::SmInfo own = info();
             own.sm_key.value = settings_.sm_key;
@@ -147,34 +150,6 @@ void Manager::fill_data(const SmpRequest& request, MadBytes& smp) const {
         }
         default: std::ranges::copy(plan_.block(fabric_, request), smp.data().begin());
     }
-}
-
-// The wanted PortInfo of a port: its settings, and one step towards Active.
-PortInfo Manager::wanted_port(const SmpRequest& request) const {
-    const FoundNode& found = fabric_[request.node];
-    const auto number = static_cast<uint8_t>(request.modifier);
-    PortInfo wanted = found.ports[number].info;
-    const auto own = lids_.find(settings_.port_guid);
-    wanted.m_key.value = settings_.m_key;
-    wanted.m_key_lease_period = settings_.m_key_lease_period;
-    wanted.m_key_protect_bits = settings_.m_key_protection_level;
-    wanted.gid_prefix.value = kGidPrefix;
-    wanted.master_sm_lid.value = own == lids_.end() ? uint16_t{0} : own->second;
-    wanted.neighbor_mtu = wanted.mtu_capability;
-    if (const FoundPort* const peer = number == 0 ? nullptr : fabric_.peer_of(request.node, number);
-        peer != nullptr && peer->is_known)
-        wanted.neighbor_mtu = std::min(wanted.mtu_capability, peer->info.mtu_capability);
-    wanted.operational_vls = plan_.operational_lanes(fabric_, request.node, number);
-    wanted.vl_high_limit = plan_.high_limit(found.is_switch);
-    wanted.inbound_enforcement = wanted.outbound_enforcement =
-        plan_.enforces_partitions(fabric_, request.node, number);
-    const bool has_lid = !found.is_switch || number == 0;
-    wanted.lid.value = has_lid ? lid_of(found, lids_) : uint16_t{0};
-    wanted.client_reregister = phase_ == Phase::call_clients;
-    wanted.lmc = found.is_switch ? uint8_t{0} : settings_.lmc;
-    wanted.port_state = request.wanted_state;
-    wanted.physical_state = wire::kPhysicalNoChange;
-    return wanted;
 }
 
 // --- receiving -----------------------------------------------------------------------------------
@@ -205,14 +180,8 @@ void Manager::take_trap(base::Instant now, const MadBytes& smp) {
     }
     is_dirty_ = true;
     // A manager appeared or left: it may have written.
-    other_wrote_ |= notice.trap_number == wire::kTrapCapabilityChanged;
+    if (notice.trap_number == wire::kTrapCapabilityChanged) tables_.distrust();
     if (phase_ == Phase::idle) poll_at_ = now;  // sweep after the trap is repressed
-}
-
-uint32_t Manager::node_with(uint16_t lid) const {
-    for (uint32_t node = 0; node < fabric_.size(); ++node)
-        if (lid_of(fabric_[node], lids_) == lid) return node;
-    return kNone;
 }
 
 void Manager::take(base::Instant now, const SmpRequest& request, const MadBytes& mad) {
@@ -249,34 +218,8 @@ void Manager::take_set(base::Instant now, const SmpRequest& request, const MadBy
             state_ = wire::kSmStandby;  // the other manager took over
             poll_at_ = now + settings_.poll_interval;
             break;
-        case wire::kSmpSlToVlMappingTable: note_lanes(request); break;
-        default: {
-            const uint64_t hash = request.is_congestion ? hash_of(plan_.congestion_data(request))
-                                                        : hash_of(plan_.block(fabric_, request));
-            written_.note(fabric_[request.node].port_guid(), written_as(request), request.modifier,
-                          hash);
-        }
+        default: tables_.note(request);
     }
-}
-
-// Records a map like the agent does: it may apply to many ports.
-void Manager::note_lanes(const SmpRequest& request) {
-    const FoundNode& found = fabric_[request.node];
-    const uint64_t map = plan_.lane_map(fabric_, request.node, request.modifier);
-    std::vector<uint64_t>& known = written_.lanes(found.port_guid());
-    if (!found.is_switch) {
-        known.assign(1, map);
-        return;
-    }
-    const uint32_t ports = found.port_count() + 1u;
-    if (known.empty()) known.assign(size_t{ports} * ports, ~uint64_t{0});
-    const bool all_in = (request.modifier & kAllInputPorts) != 0;
-    const bool all_out = (request.modifier & kAllOutputPorts) != 0;
-    for (uint32_t in = 0; in < ports; ++in)
-        for (uint32_t out = 0; out < ports; ++out)
-            if ((all_in || in == (request.modifier >> 8 & 0xff)) &&
-                (all_out || out == (request.modifier & 0xff)))
-                known[size_t{in} * ports + out] = map;
 }
 
 // A switch marks that one of its links changed. The mark is cleared before the ports are read, so
@@ -403,7 +346,8 @@ void Manager::on_control(base::Instant now, const ManagerControl& control) {
         become_master();
         begin_sweep(now);
     } else if (request == wire::kSmHandover && state_ == wire::kSmMaster) {
-        other_wrote_ = is_dirty_ = true;  // there were two masters, and this one stays
+        is_dirty_ = true;  // there were two masters, and this one stays
+        tables_.distrust();
         next_phase(now);
     }
     if (request == wire::kSmDisable && state_ == wire::kSmStandby) {
@@ -417,9 +361,7 @@ void Manager::on_control(base::Instant now, const ManagerControl& control) {
 }
 
 void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) {
-    if (groups_ == groups) return;
-    groups_ = std::move(groups);
-    groups_changed_ = true;
+    if (!tables_.set_groups(std::move(groups))) return;
     next_phase(now);
 }
 
@@ -429,7 +371,7 @@ void Manager::next_phase(base::Instant now) {
     if (phase_ == Phase::idle && state_ == wire::kSmMaster && window_.is_empty() &&
         repress_.empty()) {
         if (is_dirty_) return begin_sweep(now);
-        if (groups_changed_ && plan_.is_made()) enter(Phase::write_groups, now);
+        if (tables_.groups_changed() && plan_.is_made()) enter(Phase::write_groups, now);
     }
     while (phase_ != Phase::idle && window_.is_empty()) {
         switch (phase_) {
@@ -438,7 +380,7 @@ void Manager::next_phase(base::Instant now) {
             case Phase::configure: enter(Phase::write_tables, now); break;
             case Phase::write_tables: enter(Phase::write_lanes, now); break;
             case Phase::write_lanes:
-                if (!write_lanes()) enter(Phase::arm, now);
+                if (!tables_.write_lanes()) enter(Phase::arm, now);
                 break;
             case Phase::arm: enter(Phase::activate, now); break;
             case Phase::activate: enter(Phase::control_congestion, now); break;
@@ -463,14 +405,14 @@ void Manager::enter(Phase phase, base::Instant) {
         case Phase::ask_managers: ask_managers(); break;
         case Phase::write_tables:
             plan_.make(fabric_, lids_);
-            write_tables();
-            write_groups();
+            tables_.write();
+            tables_.write_groups();
             break;
         case Phase::arm: set_states(wire::kPortArmed); break;
         case Phase::activate: set_states(wire::kPortActive); break;
-        case Phase::control_congestion: control_congestion(); break;
+        case Phase::control_congestion: tables_.write_congestion(); break;
         case Phase::call_clients: call_clients(); break;
-        case Phase::write_groups: write_groups(); break;
+        case Phase::write_groups: tables_.write_groups(); break;
         default: break;
     }
 }
@@ -496,19 +438,14 @@ void Manager::ask_managers() {
     }
 }
 
-bool Manager::outranks(const wire::SmInfo& other) const {
-    if (settings_.priority != other.priority) return settings_.priority > other.priority;
-    return settings_.port_guid < other.guid.value;
-}
-
 // 14.4.1: a master that finds a standby of higher rank hands over to it. A manager that is still
 // discovering yields to any master, and to any manager of higher rank.
 void Manager::decide(base::Instant now) {
     for (const auto& [node, other] : managers_) {
         // An adapter with two ports is found twice: this may be the manager itself.
         if (other.state == wire::kSmNotActive || other.guid.value == settings_.port_guid) continue;
-        const bool is_better = !outranks(other);
-        other_wrote_ |= other.state == wire::kSmMaster;
+        const bool is_better = !outranks(info(), other);
+        if (other.state == wire::kSmMaster) tables_.distrust();
         if (state_ == wire::kSmMaster && is_better) {
             phase_ = Phase::hand_over;
             master_path_ = fabric_[node].path;
@@ -533,57 +470,25 @@ void Manager::decide(base::Instant now) {
     configure();
 }
 
-template <class Visit>
-void Manager::for_each_link_port(Visit&& visit) {
-    for (uint32_t node = 0; node < fabric_.size(); ++node) {
-        const FoundNode& found = fabric_[node];
-        for (uint32_t number = 0; number < found.ports.size(); ++number)
-            if (found.ports[number].is_known && (number == 0 || found.ports[number].is_up()))
-                visit(node, static_cast<uint8_t>(number), found.ports[number].info);
-    }
-}
-
-// Forgets tables that a node may have lost. A restarted node has empty tables. It knows no master,
-// unless this manager has written to it since. In that case, a switch has no highest LID, or all
-// its links are still in the state in which links come up. Another manager may have written to a
-// node that a sweep missed, or to all nodes if a port has a LID that this manager did not assign.
-// The states used here were read before this sweep wrote any port.
-void Manager::forget_lost_tables() {
-    const uint16_t own = lids_[settings_.port_guid];
-    std::set<uint64_t> trusted;
-    for (const FoundNode& found : fabric_.nodes()) {
-        const FoundPort& port = found.ports[found.own_port()];
-        const uint16_t lid = port.info.lid.value;
-        other_wrote_ |= port.is_known && lid != 0 && lid != lid_of(found, lids_);
-        const auto was_told = [](const FoundPort& each) {
-            return each.is_known && each.info.port_state > wire::kPortInitialize;
-        };
-        const bool is_new_switch =
-            found.is_switch && (found.switch_info.linear_top == 0 ||
-                                std::none_of(found.ports.begin() + 1, found.ports.end(), was_told));
-        if (port.is_known && !is_new_switch && port.info.master_sm_lid.value == own)
-            trusted.insert(found.port_guid());
-    }
-    written_.keep_only(std::exchange(other_wrote_, false) ? std::set<uint64_t>{} : trusted);
-}
-
 // A new master does not know what another master has written.
 void Manager::become_master() {
-    other_wrote_ |= state_ != wire::kSmMaster;
-    is_new_master_ |= state_ != wire::kSmMaster;
+    if (state_ != wire::kSmMaster) {
+        tables_.distrust();
+        is_new_master_ = true;
+    }
     state_ = wire::kSmMaster;
 }
 
 void Manager::configure() {
     assign_lids(fabric_, settings_.lmc, lids_);
-    forget_lost_tables();
-    for_each_link_port([this](uint32_t node, uint8_t number, const PortInfo& now) {
+    tables_.forget_lost(settings_.port_guid, lids_);
+    fabric_.for_each_link_port([this](uint32_t node, uint8_t number, const PortInfo& now) {
         const SmpRequest request{.node = node,
                                  .attribute = wire::kSmpPortInfo,
                                  .modifier = number,
                                  .is_set = true,
                                  .wanted_state = wire::kPortNoChange};
-        const PortInfo wanted = wanted_port(request);
+        const PortInfo wanted = plan_.wanted_port(fabric_, lids_, request);
         const bool is_as_wanted =
             wanted.lid == now.lid && wanted.lmc == now.lmc &&
             wanted.master_sm_lid == now.master_sm_lid && wanted.m_key.value == now.m_key.value &&
@@ -596,74 +501,11 @@ void Manager::configure() {
     });
 }
 
-// Writes blocks that differ from what was written last, and all blocks of a new node.
-void Manager::write_tables() {
-    std::vector<SmpRequest> sets;
-    for (uint32_t node = 0; node < fabric_.size(); ++node) {
-        const FoundNode& found = fabric_[node];
-        if (found.is_switch && found.switch_info.linear_top != plan_.subnet().lid_end() - 1)
-            window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo, .is_set = true});
-        sets.clear();
-        plan_.list_tables(fabric_, node, sets);
-        ask_unless_written(sets);
-    }
-}
-
-void Manager::ask_unless_written(const std::vector<SmpRequest>& sets) {
-    for (const SmpRequest& set : sets) {
-        const uint64_t hash = set.is_congestion ? hash_of(plan_.congestion_data(set))
-                                                : hash_of(plan_.block(fabric_, set));
-        if (!written_.has(fabric_[set.node].port_guid(), written_as(set), set.modifier, hash))
-            window_.ask(set);
-    }
-}
-
-// Lanes come after all tables, because a missing route is worse than a wrong lane. True: there are
-// maps to write.
-bool Manager::write_lanes() {
-    if (!plan_.wants_lanes() || lane_rounds_ == kMostLaneRounds) return false;
-    ++lane_rounds_;
-    for (uint32_t node = 0; node < fabric_.size(); ++node)
-        for (const SmpRequest& set :
-             plan_.lane_sets(fabric_, node, written_.lanes(fabric_[node].port_guid())))
-            window_.ask(set);
-    return !window_.is_empty();
-}
-
-// Blocks of removed groups are written once more, empty.
-void Manager::write_groups() {
-    groups_changed_ = false;
-    plan_.make_trees(fabric_, groups_);
-    std::vector<SmpRequest> sets;
-    for (uint32_t node = 0; node < fabric_.size(); ++node) {
-        if (!fabric_[node].is_switch) continue;
-        sets.clear();
-        plan_.list_groups(node, sets);
-        for (const uint32_t modifier :
-             written_.modifiers(fabric_[node].port_guid(), wire::kSmpMulticastForwardingTable)) {
-            const auto same = [&](const SmpRequest& set) { return set.modifier == modifier; };
-            if (std::ranges::none_of(sets, same))
-                sets.push_back({.node = node,
-                                .attribute = wire::kSmpMulticastForwardingTable,
-                                .modifier = modifier,
-                                .is_set = true});
-        }
-        ask_unless_written(sets);
-    }
-}
-
-void Manager::control_congestion() {
-    std::vector<SmpRequest> sets;
-    for (uint32_t node = 0; node < fabric_.size(); ++node)
-        plan_.list_congestion(fabric_, node, sets);
-    ask_unless_written(sets);
-}
-
 // What hosts registered with another manager is not known here. A port that nobody has brought up
 // before has registered nothing.
 void Manager::call_clients() {
     if (!is_new_master_) return;
-    for_each_link_port([&](uint32_t node, uint8_t number, const PortInfo&) {
+    fabric_.for_each_link_port([&](uint32_t node, uint8_t number, const PortInfo&) {
         if (fabric_[node].is_switch || !fabric_[node].ports[number].was_active) return;
         window_.ask({.node = node,
                      .attribute = wire::kSmpPortInfo,
@@ -674,7 +516,7 @@ void Manager::call_clients() {
 }
 
 void Manager::set_states(wire::PortState state) {
-    for_each_link_port([&](uint32_t node, uint8_t number, const PortInfo& now) {
+    fabric_.for_each_link_port([&](uint32_t node, uint8_t number, const PortInfo& now) {
         if (number == 0 || now.port_state + 1 != state) return;
         window_.ask({.node = node,
                      .attribute = wire::kSmpPortInfo,

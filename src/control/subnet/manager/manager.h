@@ -22,7 +22,7 @@
 #include "control/subnet/manager/plan.h"
 #include "control/subnet/manager/settings.h"
 #include "control/subnet/manager/smp_window.h"
-#include "control/subnet/manager/written.h"
+#include "control/subnet/manager/table_writer.h"
 
 namespace tulle::control {
 
@@ -102,9 +102,7 @@ private:
     void next_phase(base::Instant now);
     void enter(Phase phase, base::Instant now);
     MadBytes directed(const SmpRequest& request, uint64_t transaction) const;
-    MadBytes congestion_mad(const SmpRequest& request, uint64_t transaction) const;
     void fill_data(const SmpRequest& request, MadBytes& smp) const;
-    wire::PortInfo wanted_port(const SmpRequest& request) const;
 
     void take(base::Instant now, const SmpRequest& request, const MadBytes& mad);
     void take_set(base::Instant now, const SmpRequest& request, const MadBytes& mad);
@@ -115,25 +113,14 @@ private:
     void take_trap(base::Instant now, const MadBytes& smp);
     // While nodes are discovered, the path to the sender of a trap may not be known yet.
     bool can_repress() const { return !repress_.empty() && phase_ != Phase::discover; }
-    uint32_t node_with(uint16_t lid) const;
-    void note_lanes(const SmpRequest& request);
 
     void ask_ports(uint32_t node);
     void ask_managers();
     void decide(base::Instant now);
-    bool outranks(const wire::SmInfo& other) const;
     void configure();
-    void forget_lost_tables();
     void become_master();
-    void write_tables();
-    bool write_lanes();
-    void write_groups();
-    void control_congestion();
     void call_clients();
-    void ask_unless_written(const std::vector<SmpRequest>& sets);
     void set_states(wire::PortState state);
-    template <class Visit>
-    void for_each_link_port(Visit&& visit);
 
     const ManagerSettings settings_;
     LidsByGuid lids_;
@@ -153,12 +140,8 @@ private:
     std::deque<Repress> repress_;
 
     SubnetPlan plan_;
-    WrittenTables written_;
-    std::vector<MulticastGroup> groups_;
-    bool groups_changed_ = false;
-    bool other_wrote_ = false;  // another manager may have written to any node
+    TableWriter tables_;
     bool is_new_master_ = false;
-    uint8_t lane_rounds_ = 0;  // in this sweep
 
     base::Instant poll_at_ = base::Instant::never();
     uint8_t polls_lost_ = 0;

@@ -12,6 +12,8 @@
 namespace tulle::control {
 namespace {
 
+constexpr uint64_t kGidPrefix = 0xfe80'0000'0000'0000;  // the default one
+
 // Whether `after` has the same switches and LIDs as `before`, and no new link.
 bool has_only_lost_links(const Subnet& before, const Subnet& after) {
     if (before.switch_count() != after.switch_count() || before.lid_end() != after.lid_end())
@@ -433,6 +435,33 @@ TableBlock SubnetPlan::partition_block(const FoundFabric& fabric, const SmpReque
     TableBlock data{};
     wire::write(table, data);
     return data;
+}
+
+wire::PortInfo SubnetPlan::wanted_port(const FoundFabric& fabric, const LidsByGuid& lids,
+                                       const SmpRequest& request) const {
+    const FoundNode& found = fabric[request.node];
+    const auto number = static_cast<uint8_t>(request.modifier);
+    wire::PortInfo wanted = found.ports[number].info;
+    const auto own = lids.find(settings_.port_guid);
+    wanted.m_key.value = settings_.m_key;
+    wanted.m_key_lease_period = settings_.m_key_lease_period;
+    wanted.m_key_protect_bits = settings_.m_key_protection_level;
+    wanted.gid_prefix.value = kGidPrefix;
+    wanted.master_sm_lid.value = own == lids.end() ? uint16_t{0} : own->second;
+    wanted.neighbor_mtu = wanted.mtu_capability;
+    if (const FoundPort* const peer = number == 0 ? nullptr : fabric.peer_of(request.node, number);
+        peer != nullptr && peer->is_known)
+        wanted.neighbor_mtu = std::min(wanted.mtu_capability, peer->info.mtu_capability);
+    wanted.operational_vls = operational_lanes(fabric, request.node, number);
+    wanted.vl_high_limit = high_limit(found.is_switch);
+    wanted.inbound_enforcement = wanted.outbound_enforcement =
+        enforces_partitions(fabric, request.node, number);
+    const bool has_lid = !found.is_switch || number == 0;
+    wanted.lid.value = has_lid ? lid_of(found, lids) : uint16_t{0};
+    wanted.lmc = found.is_switch ? uint8_t{0} : settings_.lmc;
+    wanted.port_state = request.wanted_state;
+    wanted.physical_state = wire::kPhysicalNoChange;
+    return wanted;
 }
 
 }  // namespace tulle::control

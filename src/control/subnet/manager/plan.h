@@ -57,6 +57,9 @@ public:
     // The map of one pair of ports, packed as WrittenTables keeps it.
     uint64_t lane_map(const FoundFabric& fabric, uint32_t node, uint32_t modifier) const;
 
+    // The settings that the port of a Set should have, and one step towards Active.
+    wire::PortInfo wanted_port(const FoundFabric& fabric, const LidsByGuid& lids,
+                               const SmpRequest& request) const;
     // The lanes that a port uses, as a VlCode: those that both ends have and the policy allows.
     uint8_t operational_lanes(const FoundFabric& fabric, uint32_t node, uint8_t port) const;
     uint8_t high_limit(bool is_switch) const;
