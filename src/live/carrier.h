@@ -1,35 +1,48 @@
 // How packets travel: from the engine into rings, and back (packets.cc); in their form on the wire
 // if a capture or faults are requested (wire_path.h); and as datagrams to other machines
-// (udp_path.h).
+// (udp_carrier.h).
 #pragma once
 
 #include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "live/connections.h"
 #include "live/record.h"
-#include "live/udp_neighbours.h"
+#include "live/udp_carrier.h"
 #include "live/wire_path.h"
 #include "live/xrc_borrower.h"
 
 namespace tulle::live {
 
-class Carrier final : Outbox {
+// Packets and bytes of each port, counted for ports beyond the first.
+class PortTraffic {
+public:
+    void count_sent(uint32_t port, const wire::Packet& packet) {
+        if (port < 2 || port > kMaxPorts) return;
+        ++counted_[port - 1].port_xmit_packets;
+        counted_[port - 1].port_xmit_data_bytes += packet.payload_length;
+    }
+    void count_received(uint32_t port, const wire::Packet& packet) {
+        if (port < 2 || port > kMaxPorts) return;
+        ++counted_[port - 1].port_rcv_packets;
+        counted_[port - 1].port_rcv_data_bytes += packet.payload_length;
+    }
+    const transport::Counters& of(uint32_t port) const { return counted_[port - 1]; }
+
+private:
+    std::array<transport::Counters, kMaxPorts> counted_;
+};
+
+class Carrier final : Outbox, UdpCarrier::Owner {
 public:
     // Is told of events that are not for the engine.
-    class Owner {
+    class Owner : public UdpCarrier::Reports {
     public:
-        virtual ~Owner() = default;
         // A packet to queue pair 1 was delivered.
         virtual void on_management() = 0;
         // The responder has refused a request.
         virtual void on_objection() = 0;
-        // The kernel reports this errno for datagrams to another machine. `quoted`: the message of
-        // the connection manager that the report quotes, if it does.
-        virtual void on_unreachable(uint32_t peer, int error,
-                                    std::span<const std::byte> quoted) = 0;
     };
 
     Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
@@ -37,11 +50,6 @@ public:
 
     // Takes the UDP port at the addresses on which the host listens; an error says why it cannot.
     base::Result<bool> open_udp();
-
-    // A queue pair joins a multicast group, or leaves it. Returns the file that becomes readable
-    // (udp_sockets.h), or -1.
-    int join(const wire::Gid& group);
-    void leave(const wire::Gid& group);
 
     // Sends the packets of the engine; flush() shows them to peers. A program that spins calls both
     // each time, mostly in vain.
@@ -61,7 +69,7 @@ public:
         is_held_back_ = false;
     }
     // Packets and bytes that went through a port beyond the first.
-    const transport::Counters& traffic_of(uint32_t port) const { return traffic_[port - 1]; }
+    const transport::Counters& traffic_of(uint32_t port) const { return traffic_.of(port); }
     // Delivers what has arrived at the other end of the wire by now.
     void deliver_wire(base::Instant now);
 
@@ -84,18 +92,9 @@ public:
     bool took_writes() { return std::exchange(took_writes_, false); }
     // The path for packets in their form on the wire; nullptr if that is not requested.
     const WirePath* wire() const { return wire_.get(); }
-    // The path to other machines; nullptr if none may reach us.
-    const UdpPath* udp() const { return udp_.get(); }
-    // A queue pair is connected to a machine that may run Tulle.
-    void greet(Peer& peer) {
-        if (neighbours_) neighbours_->greet(time_, peer);
-    }
-    WireCounters wire_counters() const;
-    uint64_t datagrams_in() const { return udp_ ? udp_->sockets().counts().received : 0; }
-    base::Instant udp_deadline() const {
-        if (!udp_) return base::Instant::never();
-        return udp_->sockets().has_new_errors() ? time_ : neighbours_->next_deadline();
-    }
+    // What talks to other machines; nullptr if none may reach us.
+    UdpCarrier* udp() { return udp_.get(); }
+    const UdpCarrier* udp() const { return udp_.get(); }
 
 private:
     struct LocalPacket {
@@ -110,14 +109,13 @@ private:
     void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
     void receive_packet(uint32_t index, base::Instant now, const RecordHead& head,
                         std::span<const std::byte> record);
-    static bool is_for_us_to_read(Peer& peer, std::span<const std::byte> record);
     void receive_write(Peer& peer, std::span<const std::byte> record);
     void receive_local(base::Instant now);
     void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,
                        uint8_t refusal);
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
-                 std::span<const std::byte> grh, uint8_t refusal = 0,
-                 const wire::Gid* to = nullptr);
+                 std::span<const std::byte> grh, uint8_t refusal, const wire::Gid* to) override;
+    void answer(base::Instant now) override { transmit(now); }
     bool name_xrc_queue(base::Instant now, wire::Packet& packet);
     bool receive_xrc_record(uint32_t index, base::Instant now, RecordKind kind,
                             std::span<const std::byte> record);
@@ -126,21 +124,10 @@ private:
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_remote(uint32_t index, const wire::Packet& packet);
-    void send_to_group(const wire::Packet& packet, const wire::Gid& group);
-    const UdpAddress* address_for(const wire::Gid& group) const;
-    void receive_udp(base::Instant now);
-    void report_errors();
-    bool is_wanted(const wire::Packet& packet, const wire::Gid& to);
-    void receive_datagram(base::Instant now, const UdpArrival& arrival);
-    void take_datagram(base::Instant now, const UdpArrival& arrival, bool may_hand_over);
-    void receive_handed(uint32_t index, base::Instant now, std::span<const std::byte> record);
     void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group,
                         const Ends& ends = {});
     Ends ends_of_sent(const wire::Packet& packet);
-    void count_sent(const wire::Packet& packet, uint32_t port);
-    void count_received(const wire::Packet& packet);
     bool is_overrun(Peer& peer);
-    bool udp_has_room();
 
     World& world_;
     Connections& connections_;
@@ -160,12 +147,9 @@ private:
     base::Instant time_{};            // of the current round of progress
     std::unique_ptr<WirePath> wire_;  // if a capture or faults are requested
     std::unique_ptr<WirePath> wire_reader_;
-    std::unique_ptr<UdpPath> udp_;
-    std::unique_ptr<UdpNeighbours> neighbours_;
-    std::map<std::array<uint8_t, 16>, uint32_t> joined_;  // groups, and queue pairs in each
-    uint64_t strangers_ = 0;  // packets from addresses without a connection
-    const bool has_ports_;    // the host has more than one port
-    std::array<transport::Counters, kMaxPorts> traffic_;
+    std::unique_ptr<UdpCarrier> udp_;
+    const bool has_ports_;  // the host has more than one port
+    PortTraffic traffic_;
 };
 
 }  // namespace tulle::live

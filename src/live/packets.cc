@@ -4,6 +4,7 @@
 #include "base/guarded_copy.h"
 #include "live/carrier.h"
 #include "live/clock.h"
+#include "live/grh.h"
 #include "live/mapped.h"
 #include "wire/ip.h"
 #include "wire/mad/mad.h"
@@ -15,57 +16,15 @@ namespace {
 using base::Instant;
 using wire::Packet;
 
-constexpr size_t kGrhBytes = 40;
 constexpr uint32_t kRecordsATime = 64;
 constexpr size_t kMostBacklog = 64 << 20;
 constexpr size_t kMostForStuckPeer = 16 << 20;  // chosen: beyond this packets are lost
 constexpr uint64_t kLeastPage = 4096;
 
-bool is_datagram(const Packet& packet) {
-    return wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::ud;
-}
-
 // Says only that requests have arrived.
 bool is_plain_ack(const Packet& packet) {
     return packet.opcode == wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge) &&
            wire::ack_kind(packet.extended.ack.syndrome) == wire::AckKind::ack;
-}
-
-// Whether a packet is a datagram to queue pair 1 that it takes.
-bool is_management(const Packet& packet) {
-    return is_datagram(packet) && packet.dest_qp() == transport::kGeneralServices &&
-           packet.extended.send.qkey == wire::kGsiQKey;
-}
-
-std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& from,
-                                        const wire::Gid& to) {
-    std::array<std::byte, kGrhBytes> bytes{};
-    if (wire::is_ipv4(from) && wire::is_ipv4(to)) {
-        // RoCE v2: the IPv4 header in the last twenty bytes (annex A17.4.5.1).
-        wire::Ipv4 ip;
-        ip.dscp = static_cast<uint8_t>(packet.traffic_class >> 2);
-        ip.total_length = static_cast<uint16_t>(wire::Ipv4::kSize + 8 + 24 + packet.payload_length);
-        ip.dont_fragment = true;
-        ip.time_to_live = static_cast<uint8_t>(packet.hop_limit);
-        ip.protocol = wire::kProtocolUdp;
-        std::copy_n(from.bytes.begin() + 12, 4, ip.source.bytes.begin());
-        std::copy_n(to.bytes.begin() + 12, 4, ip.destination.bytes.begin());
-        const auto header = std::span(bytes).subspan(kGrhBytes - wire::Ipv4::kSize);
-        wire::write(ip, header);
-        // Programs tell the two kinds apart by whether this checksum is right.
-        ip.checksum = wire::Bits16{wire::ipv4_checksum(header)};
-        wire::write(ip, header);
-        return bytes;
-    }
-    wire::Grh grh;
-    grh.traffic_class = static_cast<uint8_t>(packet.traffic_class);
-    grh.payload_length = static_cast<uint16_t>(24 + packet.payload_length);
-    grh.next_header = wire::kProtocolIba;
-    grh.hop_limit = static_cast<uint8_t>(packet.hop_limit);
-    grh.source = from;
-    grh.destination = to;
-    wire::write(grh, std::span(bytes));
-    return bytes;
 }
 
 // The destination of a datagram, from its route header.
@@ -110,6 +69,18 @@ void spoil(std::byte* record, size_t headers) {
     std::memcpy(record, &head, sizeof head);
 }
 
+// False for a WRITE that its initiator has taken back and will put into place itself. Later records
+// must not be seen before that.
+bool is_for_us_to_read(Peer& peer, std::span<const std::byte> record) {
+    if (peer.incoming().taking_back.load() == 0) [[likely]]
+        return true;
+    RecordHead head{};
+    if (record.size() < sizeof head) return true;
+    std::memcpy(&head, record.data(), sizeof head);
+    if (head.kind != RecordKind::write) return true;
+    return peer.incoming().claimed.load() <= peer.reader.position();
+}
+
 }  // namespace
 
 Carrier::Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
@@ -128,18 +99,9 @@ Carrier::Carrier(World& world, Connections& connections, transport::Adapter& ada
 void Carrier::transmit_all() {
     static const transport::Lanes lanes = transport::Lanes::open();
     Packet packet;
-    while (backlog_bytes_ < kMostBacklog && udp_has_room() &&
+    while (backlog_bytes_ < kMostBacklog && (!udp_ || udp_->has_room()) &&
            adapter_.poll_transmit(time_, lanes, packet))
         send(packet);
-}
-
-// Whether the kernel takes more datagrams; flushes if full. While it does, we go on sending,
-// because nobody comes back for the rest.
-bool Carrier::udp_has_room() {
-    if (!udp_ || !udp_->sockets().is_full()) [[likely]]
-        return true;
-    udp_->sockets().flush();
-    return !udp_->sockets().is_full();
 }
 
 // The ports between which a packet travels. A packet that is not a datagram names its destination
@@ -157,23 +119,10 @@ Ends Carrier::ends_of_sent(const Packet& packet) {
     return {there.kind, there.peer_port, there.port};
 }
 
-void Carrier::count_sent(const Packet& packet, uint32_t port) {
-    if (port < 2 || port > kMaxPorts) return;
-    ++traffic_[port - 1].port_xmit_packets;
-    traffic_[port - 1].port_xmit_data_bytes += packet.payload_length;
-}
-
-void Carrier::count_received(const Packet& packet) {
-    const uint8_t port = connections_.of(packet.dest_qp()).ends.port;
-    if (port < 2 || port > kMaxPorts) return;
-    ++traffic_[port - 1].port_rcv_packets;
-    traffic_[port - 1].port_rcv_data_bytes += packet.payload_length;
-}
-
 void Carrier::send(const Packet& packet) {
     const uint32_t to = packet.destination;
     const Ends ends = has_ports_ ? ends_of_sent(packet) : Ends{};
-    if (has_ports_) count_sent(packet, ends.port);
+    if (has_ports_) traffic_.count_sent(ends.port, packet);
     if (!is_datagram(packet)) {
         if (udp_ && to < world_.size() && world_.at(to).is_remote) return send_remote(to, packet);
         if (to != 0 && wire_) return send_over_wire(to, packet, nullptr, ends);
@@ -196,7 +145,8 @@ void Carrier::send(const Packet& packet) {
             else
                 send_to(index, datagram, grh);
         }
-        return send_to_group(datagram, group);
+        if (udp_) udp_->send_to_group(datagram, group);
+        return;
     }
     if (to >= world_.size()) return;
     if (world_.at(to).is_remote) return send_remote(to, datagram);
@@ -265,7 +215,7 @@ void Carrier::deliver_wire(Instant time) {
     while (auto sent = wire_->poll(time)) {
         Peer& peer = world_.at(sent->peer);
         if (peer.is_remote) {
-            if (udp_) udp_->send_frame(peer.own_address, peer.facts.gids[0], sent->bytes);
+            if (udp_) udp_->path().send_frame(peer.own_address, peer.facts.gids[0], sent->bytes);
             continue;
         }
         if (peer.is_gone || (!peer.can_send() && !world_.call_peer(peer)) || is_overrun(peer))
@@ -322,7 +272,10 @@ void Carrier::drain(uint32_t index, Instant time) {
 
 void Carrier::receive_all(Instant time) {
     if (has_local()) receive_local(time);
-    if (udp_) receive_udp(time);
+    if (udp_) {
+        udp_->receive(time);
+        for (const uint32_t peer : udp_->take_handed()) sending_.push_back(peer);
+    }
     if (borrower_.next_look() <= time) borrower_.look(time);
     for (size_t i = 0; i < world_.receiving().size(); ++i) {
         const uint32_t index = world_.receiving()[i];
@@ -358,7 +311,8 @@ void Carrier::receive_record(uint32_t index, Instant time, std::span<const std::
     if (head.kind == RecordKind::write) return receive_write(world_.at(index), record);
     if (head.kind == RecordKind::datagram) {
         parsed_.assign(record.begin(), record.end());
-        return receive_handed(index, time, parsed_);
+        if (!udp_ || !udp_->receive_handed(index, time, parsed_)) world_.at(index).reader.give_up();
+        return;
     }
     if (head.kind >= RecordKind::ask_receives && head.kind <= RecordKind::give_back_lent) {
         parsed_.assign(record.begin(), record.end());
@@ -387,19 +341,7 @@ void Carrier::receive_packet(uint32_t index, Instant time, const RecordHead& hea
         return world_.at(index).reader.give_up();
     packet.payload = wire::Payload::memory(record.data());
     if (wire_ && world_.at(index).has_grants()) wire_->overhear(world_.facts_of({index}), packet);
-    deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
-}
-
-// False for a WRITE that its initiator has taken back and will put into place itself. Later records
-// must not be seen before that.
-bool Carrier::is_for_us_to_read(Peer& peer, std::span<const std::byte> record) {
-    if (peer.incoming().taking_back.load() == 0) [[likely]]
-        return true;
-    RecordHead head{};
-    if (record.size() < sizeof head) return true;
-    std::memcpy(&head, record.data(), sizeof head);
-    if (head.kind != RecordKind::write) return true;
-    return peer.incoming().claimed.load() <= peer.reader.position();
+    deliver(index, time, packet, std::span(grh).first(head.grh_bytes), 0, nullptr);
 }
 
 // Does a WRITE only for a peer that could write there by itself.
@@ -425,151 +367,17 @@ void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
 }
 
 base::Result<bool> Carrier::open_udp() {
-    auto opened = UdpPath::open(who_.listens);
+    auto opened = UdpCarrier::open({world_, connections_, adapter_, owner_, *this, wire_.get()});
     if (!opened) return opened.error();
     udp_ = std::move(*opened);
-    neighbours_ = std::make_unique<UdpNeighbours>(world_, *udp_);
-    neighbours_->begin(now());
     return true;
-}
-
-const UdpAddress* Carrier::address_for(const wire::Gid& group) const {
-    const auto fits = [&](const wire::Gid& own) {
-        const auto found = std::ranges::find(who_.listens, own, &UdpAddress::gid);
-        const bool is_good =
-            found != who_.listens.end() && wire::is_ipv4(own) == wire::is_ipv4(group);
-        return is_good ? &*found : nullptr;
-    };
-    const UdpAddress* named = fits(world_.groups().source_for(group));
-    return named != nullptr ? named : fits(who_.gids[gid_index_for(who_, group)]);
-}
-
-int Carrier::join(const wire::Gid& group) {
-    const UdpAddress* own = udp_ ? address_for(group) : nullptr;
-    if (own == nullptr || joined_[group.bytes]++ != 0) return -1;
-    return udp_->sockets().join(group, *own);
-}
-
-void Carrier::leave(const wire::Gid& group) {
-    const auto found = joined_.find(group.bytes);
-    if (found == joined_.end() || --found->second != 0) return;
-    joined_.erase(found);
-    udp_->sockets().leave(group);
-}
-
-// To members on other machines.
-void Carrier::send_to_group(const Packet& packet, const wire::Gid& group) {
-    const UdpAddress* own = udp_ ? address_for(group) : nullptr;
-    if (own != nullptr) udp_->send(own->gid, group, packet);
-}
-
-WireCounters Carrier::wire_counters() const {
-    WireCounters counted;
-    if (!udp_) return counted;
-    counted.rx_unknown_source = strangers_;
-    counted.rx_malformed = udp_->counts().malformed;
-    counted.rx_icrc_errors = udp_->counts().damaged;
-    counted.rx_icrc_solved = udp_->counts().solved;
-    counted.rx_no_process = neighbours_->nobodys();
-    counted.rx_handed_over = neighbours_->handed_over();
-    counted.cm_held = neighbours_->held();
-    counted.tx_errors = udp_->sockets().counts().errors;
-    return counted;
 }
 
 void Carrier::send_remote(uint32_t index, const Packet& packet) {
     const Peer& peer = world_.at(index);
     if (peer.is_gone) return;
     if (wire_) return send_over_wire(index, packet, nullptr);
-    udp_->send(peer.own_address, peer.facts.gids[0], packet);
-}
-
-void Carrier::report_errors() {
-    udp_->sockets().take_new_errors([&](const UdpSockets::Error& error) {
-        constexpr size_t kHeaders = wire::Bth::kSize + wire::Deth::kSize;
-        constexpr size_t kMessage = kHeaders + wire::kMadSize;
-        std::span<const std::byte> quoted;
-        if (error.quoted.size() >= kMessage)
-            quoted = std::span(error.quoted).subspan(kHeaders, wire::kMadSize);
-        for (uint32_t index = 1; index < world_.size(); ++index) {
-            const Peer& peer = world_.at(index);
-            if (peer.is_remote && !peer.is_gone && is_same(peer.facts.gids[0], error.about))
-                owner_.on_unreachable(index, error.number, quoted);
-        }
-    });
-}
-
-void Carrier::receive_udp(Instant time) {
-    if (udp_->sockets().has_new_errors()) [[unlikely]]
-        report_errors();
-    if (neighbours_->has_work(time)) {
-        neighbours_->work(time);
-        while (const auto held = neighbours_->take_held(time)) take_datagram(time, *held, true);
-    }
-    constexpr int kLooks = 8;  // chosen: leaves time for other work
-    const auto take = [&](const UdpArrival& arrival) { receive_datagram(time, arrival); };
-    const auto pause = [&] {
-        transmit(time);
-        udp_->sockets().flush();
-    };
-    for (int looks = 0; looks < kLooks; ++looks)
-        if (!udp_->sockets().receive(take, pause)) break;
-    if (!neighbours_->has_ours()) return;
-    for (const uint32_t index : neighbours_->take_ours()) connections_.on_ours(index);
-}
-
-// Whether a queue pair waits for such a datagram. If none does, its sender need not be remembered.
-bool Carrier::is_wanted(const Packet& packet, const wire::Gid& to) {
-    const bool is_for_group = packet.dest_qp().value == kMulticastQpn;
-    if (is_for_group || is_multicast(to)) return is_for_group && joined_.contains(to.bytes);
-    if (is_management(packet)) return true;
-    const auto inner = world_.own().inside_of(packet.dest_qp());
-    const transport::QueuePair* qp = inner ? adapter_.query_qp(*inner) : nullptr;
-    return qp != nullptr && qp->type == transport::QpType::ud && qp->receives() &&
-           qp->qkey == packet.extended.send.qkey;
-}
-
-// A packet from any sender. Packets for a connection must come from its peer's address, which the
-// engine checks. Only datagrams and messages of the connection manager may come from unknown
-// senders.
-void Carrier::receive_datagram(Instant time, const UdpArrival& arrival) {
-    const auto verdict = neighbours_->judge(time, arrival);
-    if (verdict.whose == UdpNeighbours::Whose::ours) return take_datagram(time, arrival, true);
-    if (verdict.whose == UdpNeighbours::Whose::others) sending_.push_back(verdict.peer);
-}
-
-void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_hand_over) {
-    const auto packet = udp_->read(arrival);
-    if (!packet) return adapter_.on_damaged_packet();
-    if (wire_ && wire_->loses_arrival(time, *packet)) return;
-    const bool is_open_to_all = is_datagram(*packet) && is_wanted(*packet, arrival.destination);
-    const wire::Gid* own = is_multicast(arrival.destination) ? nullptr : &arrival.destination;
-    const auto source = is_open_to_all ? world_.resolve_remote(arrival.source, own)
-                                       : world_.find_remote(arrival.source, arrival.destination);
-    if (source == World::kNowhere) {
-        ++strangers_;
-        return;
-    }
-    world_.at(source.value).heard_at = time;
-    if (may_hand_over && is_management(*packet) && packet->payload_length != 0) {
-        const wire::Bytes message{packet->payload.address(), packet->payload_length};
-        const auto verdict = neighbours_->judge_management(time, arrival, message);
-        if (verdict.whose == UdpNeighbours::Whose::others) sending_.push_back(verdict.peer);
-        if (verdict.whose != UdpNeighbours::Whose::ours) return;
-    }
-    if (!is_open_to_all) return deliver(source.value, time, *packet, {});
-    deliver(source.value, time, *packet, grh_of(*packet, arrival.source, arrival.destination), 0,
-            &arrival.destination);
-}
-
-// Accepted only from programs of the same user, which could have sent it to us themselves.
-void Carrier::receive_handed(uint32_t index, Instant time, std::span<const std::byte> record) {
-    if (!udp_ || !world_.own().realm().is_own(world_.at(index).who))
-        return world_.at(index).reader.give_up();
-    const auto arrival = UdpNeighbours::read_handed(record);
-    if (!arrival) return;
-    if (UdpSockets::greeting_in(*arrival)) return (void)neighbours_->judge(time, *arrival);
-    take_datagram(time, *arrival, false);
+    udp_->path().send(peer.own_address, peer.facts.gids[0], packet);
 }
 
 void Carrier::receive_local(Instant time) {
@@ -577,7 +385,7 @@ void Carrier::receive_local(Instant time) {
         LocalPacket local = std::move(local_.front());
         local_.pop_front();
         local.packet.payload = wire::Payload::memory(local.payload.data());
-        deliver(0, time, local.packet, local.grh);
+        deliver(0, time, local.packet, local.grh, 0, nullptr);
     }
 }
 
@@ -609,7 +417,8 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
             return;  // lost: at a real adapter no queue pair would accept it
         if (packet.srq_or_ee != 0 && !name_xrc_queue(time, packet)) return;
         refuse_what_is_gone(adapter_, packet);
-        if (has_ports_) count_received(packet);
+        if (has_ports_)
+            traffic_.count_received(connections_.of(packet.dest_qp()).ends.port, packet);
     }
     if (refusal != 0) [[unlikely]]
         meet_fault(time, packet, refusal);

@@ -217,7 +217,7 @@ void SoftwareAdapter::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
     Peer& peer = world_.at(endpoint.value);
     adapter_.set_loss_policy(qpn, peer.is_ours ? transport::LossPolicy::selective_repeat
                                                : transport::LossPolicy::go_back_n);
-    carrier_.greet(peer);
+    carrier_.udp()->greet(now(), peer);
 }
 
 Refusal SoftwareAdapter::destroy_qp(wire::Qpn qpn) {
@@ -233,7 +233,8 @@ Refusal SoftwareAdapter::destroy_qp(wire::Qpn qpn) {
 Refusal SoftwareAdapter::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
     const Refusal refusal = adapter_.attach_multicast(qpn, world_.groups().number_of(group));
     if (refusal != Refusal::none) return refusal;
-    if (const int file = carrier_.join(group); file >= 0) progress_.watch().hear_more(file);
+    const int file = carrier_.udp() != nullptr ? carrier_.udp()->join(group) : -1;
+    if (file >= 0) progress_.watch().hear_more(file);
     world_.meet_all();
     ports_.show_group();
     return refusal;
@@ -241,7 +242,7 @@ Refusal SoftwareAdapter::attach_multicast(wire::Qpn qpn, const wire::Gid& group)
 
 Refusal SoftwareAdapter::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
     const Refusal refusal = adapter_.detach_multicast(qpn, world_.groups().number_of(group));
-    if (refusal == Refusal::none) carrier_.leave(group);
+    if (refusal == Refusal::none && carrier_.udp() != nullptr) carrier_.udp()->leave(group);
     return refusal;
 }
 
@@ -303,7 +304,8 @@ bool SoftwareAdapter::has_arrivals() {
 
 Instant SoftwareAdapter::next_deadline() const {
     Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_.next_deadline(),
-                           carrier_.udp_deadline(), carrier_.borrower().next_look()});
+                           carrier_.borrower().next_look()});
+    if (carrier_.udp() != nullptr) at = std::min(at, carrier_.udp()->next_deadline());
     if (carrier_.wire() != nullptr) at = std::min(at, carrier_.wire()->next_deadline());
     if (carrier_.has_backlog() || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);
     if (carrier_.has_stuck_peers()) at = std::min(at, now() + kStuckLook);

@@ -27,14 +27,16 @@ void Tally::show() {
         first.port_rcv_data_bytes -= more.port_rcv_data_bytes;
         slots_[port - 1].publish(more);
     }
-    slots_[0].publish(first, carrier_.wire_counters());
+    slots_[0].publish(first,
+                      carrier_.udp() != nullptr ? carrier_.udp()->counters() : WireCounters{});
 }
 
 void Tally::look(base::Instant now) {
     const transport::Counters& counted = adapter_.counters();
-    const uint64_t sum = counted.port_xmit_packets + counted.port_rcv_packets +
-                         counted.req_cqe_error + counted.local_ack_timeout_err +
-                         carrier_.datagrams_in();
+    const uint64_t sum =
+        counted.port_xmit_packets + counted.port_rcv_packets + counted.req_cqe_error +
+        counted.local_ack_timeout_err +
+        (carrier_.udp() != nullptr ? carrier_.udp()->sockets().counts().received : 0);
     if (sum == shown_) return;
     if (look_at_ == base::Instant::never()) look_at_ = now + kShowAfter;
     if (now < look_at_) return;

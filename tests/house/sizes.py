@@ -20,7 +20,7 @@ _METHOD = re.compile(r"(operator\S+|~?\w+)\s*\(")
 _KNOWN = {
     "src/cluster/host.h": "HostNode",
     "src/fabric/cabling.h": "Cabling", "src/fabric/switch.h": "Switch",
-    "src/live/carrier.h": "Carrier", "src/live/world.h": "World",
+    "src/live/world.h": "World",
     "src/sim/builder.h": "Builder",
     "src/sim/rank_streams.h": "RankStreams", "src/sim/ranks.h": "Ranks",
     "src/transport/adapter.h": "Adapter",
