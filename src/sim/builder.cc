@@ -2,47 +2,31 @@
 
 #include <algorithm>
 
-#include "base/units.h"
-#include "sim/cables.h"
 #include "sim/connector.h"
 #include "sim/control_plane.h"
 #include "sim/partitioning.h"
+#include "sim/setup_check.h"
 #include "topology/groups.h"
 
 namespace tulle::sim {
 namespace {
 
-using base::Error;
 using topology::Cable;
 using topology::Node;
-
-constexpr uint32_t kLinkStream = 2;
-constexpr uint32_t kMaxPorts = 8000;  // sources of a switch's time tree
 
 }  // namespace
 
 Builder::Builder(const Setup& setup, size_t partitions, const Share& share)
-    : setup_(setup),
-      partition_count_(partitions),
-      share_(share),
-      cables_(topology::Graph{}),
-      switches_(setup.graph.nodes.size()),
-      host_rate_(setup.fabric.link.rate) {
-    for (const SwitchOverride& own : setup.switches) switches_[own.node] = &own;
-}
+    : setup_(setup), partition_count_(partitions), share_(share), wiring_(setup) {}
 
 base::Result<std::unique_ptr<Network>> Builder::build() {
-    cables_ = topology::Ports(setup_.graph);
-    if (auto error = check()) return *error;
+    if (auto error = find_wrong(setup_, wiring_)) return *error;
     endpoints_ = setup_.graph.endpoints();
-    if (const auto link = cables_.at({endpoints_.front(), 0}); link.is_cabled())
-        host_rate_ = cable_rate(setup_, link.cable);
     endpoint_of_.assign(setup_.graph.nodes.size(), topology::kNone);
     for (uint32_t i = 0; i < endpoints_.size(); ++i) endpoint_of_[endpoints_[i]] = i;
     const fabric::RouteSettings& route = setup_.fabric.route;
     if (route.choice == fabric::PathChoice::ugal || route.group_lanes)
         groups_ = topology::dragonfly_groups(setup_.graph);
-    if (auto error = check_paths()) return *error;
 
     auto history = run_control(setup_);
     if (!history) return history.error();
@@ -53,8 +37,8 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
         for (const uint32_t node : endpoints_)
             network_->group_of_endpoint_.push_back(groups_[node]);
     network_->groups_.resize(setup_.graph.nodes.size());
-    changes_.resize(setup_.graph.nodes.size());
-    host_changes_.resize(setup_.graph.nodes.size());
+    changes_.switches.resize(setup_.graph.nodes.size());
+    changes_.hosts.resize(setup_.graph.nodes.size());
     ets_.assign(setup_.graph.nodes.size(), setup_.fabric.ets);
     for (const QosOverride& qos : setup_.qos) ets_[qos.node] = qos.ets;
     add_tenants();
@@ -70,160 +54,12 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
     return std::move(network_);
 }
 
-// Checks of the setup.
-
-std::optional<Error> Builder::check() const {
-    for (const Node& node : setup_.graph.nodes) {
-        if (node.is_host() && node.port_count != 1)
-            return Error{"host " + node.name + " has " + std::to_string(node.port_count) +
-                         " ports: make it a host for each adapter, with one port each"};
-        if (node.port_count > kMaxPorts)
-            return Error{"switch " + node.name + " has more than " + std::to_string(kMaxPorts) +
-                         " ports: use several switches"};
-    }
-    if (auto error = check_fabric()) return error;
-    if (auto error = check_flows()) return error;
-    return check_faults();
-}
-
-std::optional<Error> Builder::check_fabric() const {
-    for (const Cable& cable : setup_.graph.cables)
-        if (delay_of(cable).ps <= 0)
-            return Error{"a cable of " + setup_.graph.nodes[cable.a.node].name +
-                         " has no delay: give it one, such as 'delay: 10ns'"};
-    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
-        const fabric::SwitchSettings& own = settings_of(node).node;
-        if (setup_.graph.nodes[node].is_host() || !own.buffer_holds_all) continue;
-        if (reserved_bytes(node) + setup_.host.mtu >= own.buffer_bytes)
-            return Error{"the buffer of " + setup_.graph.nodes[node].name + " is " +
-                         base::bytes_to_string(own.buffer_bytes) +
-                         ", and reserves and headroom of its ports take " +
-                         base::bytes_to_string(reserved_bytes(node)) + " of it: give it more"};
-    }
-    const fabric::Settings& f = setup_.fabric;
-    if (f.back_pressure.above_bytes != 0 && (f.flow_control == fabric::FlowControl::credits ||
-                                             (f.flow_control == fabric::FlowControl::pfc &&
-                                              (f.pfc.priorities >> f.back_pressure.lane & 1) != 0)))
-        return Error{
-            "the words of fabric.back_pressure would have to wait for room: its lane has "
-            "to be one that may lose packets"};
-    if (f.flow_control != fabric::FlowControl::credits) return std::nullopt;
-    const uint32_t any = cluster::Framing(f).room_for_any(setup_.host.mtu);
-    const fabric::CreditScale scale(f.credits.unit_bytes, f.credits.counter_bits);
-    const uint32_t packet = scale.blocks_of(any) * scale.bytes();
-    if (packet + f.credits.update_bytes > scale.most_bytes())
-        return Error{"a credit update after " + base::bytes_to_string(f.credits.update_bytes) +
-                     " never comes: no more than " + base::bytes_to_string(scale.most_bytes()) +
-                     " are given at a time, packets included"};
-    if (f.credits.lane_buffer_bytes < packet + f.credits.update_bytes)
-        return Error{"a virtual lane's buffer of " +
-                     base::bytes_to_string(f.credits.lane_buffer_bytes) +
-                     " cannot take a packet and wait for a credit update: give it " +
-                     base::bytes_to_string(packet + f.credits.update_bytes) + " at least"};
-    return std::nullopt;
-}
-
-std::optional<Error> Builder::check_flows() const {
-    const size_t hosts = setup_.graph.host_count();
-    for (const Flow& flow : setup_.flows) {
-        if (flow.source >= hosts || flow.destination >= hosts)
-            return Error{"a flow from host " + std::to_string(flow.source) + " to host " +
-                         std::to_string(flow.destination) + ", but there are " +
-                         std::to_string(hosts) + " hosts, counted from 0"};
-        if (flow.source == flow.destination)
-            return Error{"a flow from host " + std::to_string(flow.source) +
-                         " to itself: give it another destination"};
-        if (flow.path >= 0 && setup_.host.paths.are_several())
-            return Error{"a flow from host " + std::to_string(flow.source) +
-                         " has a path of its own, but hosts.paths.policy spreads packets over "
-                         "several; write policy: one"};
-        if (flow.start >= fabric::TimeTree::kHorizon)
-            return Error{"a flow starts after " +
-                         base::to_string(fabric::TimeTree::kHorizon - Instant{}) +
-                         ", later than a run can last"};
-    }
-    return std::nullopt;
-}
-
-std::optional<Error> Builder::check_faults() const {
-    for (const Fault& fault : setup_.faults) {
-        const bool is_cable =
-            fault.kind == Fault::Kind::cable_down || fault.kind == Fault::Kind::cable_up;
-        const bool is_switch =
-            fault.kind == Fault::Kind::switch_down || fault.kind == Fault::Kind::switch_up;
-        const size_t count = is_cable ? setup_.graph.cables.size() : setup_.graph.nodes.size();
-        if (fault.subject >= count)
-            return Error{"a fault names " + std::string(is_cable ? "cable " : "node ") +
-                         std::to_string(fault.subject) + ", but there are " +
-                         std::to_string(count)};
-        if (!is_cable && setup_.graph.nodes[fault.subject].is_host() == is_switch)
-            return Error{"a fault of a " + std::string(is_switch ? "switch" : "host") + " names " +
-                         setup_.graph.nodes[fault.subject].name + ", which is none"};
-    }
-    return std::nullopt;
-}
-
-std::optional<Error> Builder::check_paths() const {
-    for (const ExplicitPath& path : setup_.paths)
-        for (const auto* nodes : {&path.data, &path.acknowledgements})
-            for (size_t i = 0; i + 1 < nodes->size(); ++i) {
-                const uint32_t from = (*nodes)[i];
-                const uint32_t to = (*nodes)[i + 1];
-                const auto links = from < setup_.graph.nodes.size()
-                                       ? cables_.of(from)
-                                       : std::span<const topology::Ports::Link>{};
-                const auto leads = [to](const auto& l) {
-                    return l.is_cabled() && l.peer.node == to;
-                };
-                if (std::ranges::none_of(links, leads))
-                    return Error{"a path goes from node " + std::to_string(from) + " to node " +
-                                 std::to_string(to) + ", but there is no cable between them"};
-            }
-    return std::nullopt;
-}
-
 // Cables.
 
-Duration Builder::delay_of(const Cable& cable) const {
-    return cable_delay(setup_, cable) + setup_.fabric.link.fec_delay;
-}
-
-Duration shortest_cable(const Setup& setup) {
-    Duration shortest{INT64_MAX};
-    for (const Cable& cable : setup.graph.cables)
-        shortest = std::min(shortest, cable_delay(setup, cable));
-    return shortest + setup.fabric.link.fec_delay;
-}
-
-// The bytes that may arrive after a pause was decided: a packet that is being sent at either end,
-// the pause frame, the bytes on the cable both ways, and what the peer sends until it reacts.
-uint32_t Builder::headroom_of(const Cable& cable, uint32_t node) const {
-    const bool at_host = setup_.graph.nodes[node].is_host();
-    const fabric::Settings& f = settings_of(node);
-    if (f.pfc.headroom_bytes != 0) return static_cast<uint32_t>(f.pfc.headroom_bytes);
-    if (f.pfc.headroom_delays != 0)
-        return static_cast<uint32_t>(f.pfc.headroom_delays *
-                                     cable_rate(setup_, cable).bytes_in(delay_of(cable)));
-    Duration away =
-        2 * delay_of(cable) + f.pfc.response_time + (at_host ? Duration{} : f.node.latency);
-    uint64_t packets = 3;
-    const bool has_errors =
-        f.link.error_rate_e18 != 0 || cable.loss_per_trillion != 0 || !setup_.cable_errors.empty();
-    if (has_errors && f.link.bit_errors == fabric::BitErrors::retransmitted) {
-        // The pause frame waits for a packet that the link retransmits, at worst the maximum number
-        // of times.
-        const fabric::LinkRetry& retry = f.link.retry;
-        away += int64_t{retry.replays} * (2 * delay_of(cable) + retry.response);
-        packets += retry.replays;
-    }
-    const uint64_t packet = setup_.host.mtu + 128;
-    return static_cast<uint32_t>(cable_rate(setup_, cable).bytes_in(away) + packets * packet);
-}
-
 fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
-    const topology::Ports::Link link = cables_.at({node, number});
+    const topology::Ports::Link link = wiring_.at(node, number);
     const fabric::Settings& f = setup_.fabric;
-    fabric::Port port(line_rate(node, number));
+    fabric::Port port(wiring_.line_rate(node, number));
     if (!link.is_cabled()) {
         port.is_up = false;
         port.cable = topology::kNone;
@@ -231,19 +67,20 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     }
     const Cable& cable = setup_.graph.cables[link.cable];
     const Node& peer = setup_.graph.nodes[link.peer.node];
-    port.delay = delay_of(cable);
+    port.delay = wiring_.delay_of(cable);
     port.cable = link.cable;
     port.is_a = cable.a == topology::CableEnd{node, number};
     port.is_host = setup_.graph.nodes[node].is_host();
-    const fabric::SwitchSettings& there = settings_of(link.peer.node).node;
+    const fabric::SwitchSettings& there = wiring_.settings_of(link.peer.node).node;
     port.arrival_delay = port.delay + (peer.is_host() ? Duration{} : there.latency);
     port.peer_cuts_through = !peer.is_host() && there.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
     port.is_watched = share_.is_explained;
     port.is_guarded = is_guarded(node, number);
     port.leads_to_host = !port.is_host && peer.is_host();
-    port.headroom_bytes = headroom_of(cable, node);
-    if (settings_of(node).node.alpha_by_rate) port.alpha_doublings = alpha_doublings(cable);
+    port.headroom_bytes = wiring_.headroom_of(cable, node);
+    if (wiring_.settings_of(node).node.alpha_by_rate)
+        port.alpha_doublings = wiring_.alpha_doublings(cable);
     port.is_tapped =
         std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
     // A ring's dateline is the cable that closes it: from the last switch to the first.
@@ -252,93 +89,20 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.offers_detours = f.route.choice == fabric::PathChoice::ugal && !groups_.empty() &&
                           !port.is_host && !crosses_groups(cable);
     port.is_behind_dateline = f.route.dateline_lanes &&
-                              std::min(node, link.peer.node) == first_switch() &&
+                              std::min(node, link.peer.node) == wiring_.first_switch() &&
                               std::max(node, link.peer.node) == setup_.graph.nodes.size() - 1;
     return port;
 }
 
-base::Rate Builder::line_rate(uint32_t node, uint16_t port) const {
-    const topology::Ports::Link link = cables_.at({node, port});
-    return link.is_cabled() ? cable_rate(setup_, setup_.graph.cables[link.cable])
-                            : setup_.fabric.link.rate;
-}
-
-fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
-    const topology::Ports::Link link = cables_.at({node, port});
-    const uint64_t owner = uint64_t{node} << 16 | port;
-    fabric::ErrorModel errors{setup_.fabric.link.error_rate_e18, 0,
-                              base::RandomStream({setup_.seed, kLinkStream, owner})};
-    if (!link.is_cabled()) return errors;
-    const Cable& cable = setup_.graph.cables[link.cable];
-    errors.packet_loss_e12 = cable.loss_per_trillion;
-    const bool is_a = cable.a == topology::CableEnd{node, port};
-    for (const CableErrors& own : setup_.cable_errors) {
-        if (own.cable != link.cable || !(is_a ? own.from_a : own.from_b)) continue;
-        errors.packet_loss_e12 = own.loss_per_trillion.value_or(errors.packet_loss_e12);
-        errors.bit_error_e18 = own.error_rate_e18.value_or(errors.bit_error_e18);
-    }
-    return errors;
-}
-
-// Switches with their own settings.
-
-const fabric::Settings& Builder::settings_of(uint32_t node) const {
-    return switches_[node] != nullptr ? switches_[node]->settings : setup_.fabric;
-}
-
-// The bytes that the ports of a switch reserve, for one priority each.
-uint64_t Builder::reserved_bytes(uint32_t node) const {
-    uint64_t bytes = 0;
-    for (const topology::Ports::Link& link : cables_.of(node))
-        if (link.is_cabled())
-            bytes += settings_of(node).pfc.reserve_bytes +
-                     headroom_of(setup_.graph.cables[link.cable], node);
-    return bytes;
-}
-
 const fabric::Settings* Builder::own_settings(uint32_t node) {
-    if (!settings_of(node).node.buffer_holds_all)
-        return switches_[node] != nullptr ? &switches_[node]->settings : nullptr;
-    fabric::Settings own = settings_of(node);
-    own.node.buffer_bytes -= reserved_bytes(node);
+    if (!wiring_.settings_of(node).node.buffer_holds_all)
+        return wiring_.has_own_settings(node) ? &wiring_.settings_of(node) : nullptr;
+    fabric::Settings own = wiring_.settings_of(node);
+    own.node.buffer_bytes -= wiring_.reserved_bytes(node);
     return &network_->switch_settings_.emplace_back(own);
 }
 
-std::vector<fabric::EcnSettings> Builder::marking_of(uint32_t node) const {
-    std::vector<fabric::EcnSettings> ecn;
-    const fabric::EcnSettings& usual = settings_of(node).ecn;
-    if (setup_.marking_of_rate.empty() && usual.at_hosts) return ecn;
-    for (const topology::Ports::Link& link : cables_.of(node)) {
-        const uint64_t rate = link.is_cabled() ? setup_.graph.cables[link.cable].rate_bps : 0;
-        const auto found = std::ranges::find(setup_.marking_of_rate, rate, &RateMarking::rate_bps);
-        ecn.push_back(found != setup_.marking_of_rate.end() ? found->ecn : usual);
-        const bool leads_to_host = link.is_cabled() && setup_.graph.nodes[link.peer.node].is_host();
-        if (leads_to_host && !usual.at_hosts) ecn.back().kmin_bytes = UINT64_MAX;
-    }
-    return ecn;
-}
-
-// How often alpha is doubled for a port faster than a host's; at most until alpha is one.
-uint8_t Builder::alpha_doublings(const Cable& cable) const {
-    const fabric::PfcSettings& pfc = setup_.fabric.pfc;
-    const base::Rate rate = cable_rate(setup_, cable);
-    uint8_t doublings = 0;
-    const auto is_faster = [&](uint8_t than) {
-        // Rates are kept as times: picoseconds per byte.
-        return rate.numerator() * host_rate_.denominator() << than <
-               host_rate_.numerator() * rate.denominator();
-    };
-    while (is_faster(doublings) && pfc.alpha_numerator << doublings < pfc.alpha_denominator)
-        ++doublings;
-    return doublings;
-}
-
 // Nodes.
-
-uint32_t Builder::first_switch() const {
-    const auto found = std::ranges::find(setup_.graph.nodes, false, &Node::is_host);
-    return static_cast<uint32_t>(found - setup_.graph.nodes.begin());
-}
 
 uint32_t Builder::lanes_needed() const {
     const fabric::Settings& f = setup_.fabric;
@@ -370,7 +134,7 @@ uint32_t Builder::lanes_needed() const {
 
 void Builder::add_nodes(const Negotiation& negotiation) {
     const std::vector<uint32_t> where =
-        partition_of_nodes(setup_.graph, cables_, share_.home, partition_count_);
+        partition_of_nodes(setup_.graph, wiring_.cables(), share_.home, partition_count_);
     lanes_ = lanes_needed();
     for (size_t p = 0; p < partition_count_; ++p)
         network_->partitions_.push_back(std::make_unique<cluster::Partition>(
@@ -392,8 +156,8 @@ void Builder::add_nodes(const Negotiation& negotiation) {
         const uint32_t place = partition.next_place();
         const auto first = static_cast<uint32_t>(partition.cabling().ports());
         for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
-            partition.cabling().add_port(port_of(node, port), line_rate(node, port),
-                                         errors_of(node, port), place);
+            partition.cabling().add_port(port_of(node, port), wiring_.line_rate(node, port),
+                                         wiring_.errors_of(node, port), place);
         Network::Location location{where[node], 0, first};
         if (setup_.graph.nodes[node].is_host()) {
             location.place = static_cast<uint32_t>(partition.hosts().size());
@@ -403,7 +167,7 @@ void Builder::add_nodes(const Negotiation& negotiation) {
         } else {
             location.place = static_cast<uint32_t>(partition.switches().size());
             fabric::SwitchPlan plan = switch_plan(node, first);
-            plan.port_ets = negotiation.ets_of(node, cables_);
+            plan.port_ets = negotiation.ets_of(node, wiring_.cables());
             if (setup_.trace) plan.trace = &network_->traces_[where[node]];
             partition.add_switch(std::move(plan));
         }
@@ -420,7 +184,7 @@ fabric::Port& Builder::port_at(uint32_t node, uint16_t port) {
 void Builder::connect_ports() {
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         for (uint16_t p = 0; p < setup_.graph.nodes[node].port_count; ++p) {
-            const topology::Ports::Link link = cables_.at({node, p});
+            const topology::Ports::Link link = wiring_.at(node, p);
             if (!link.is_cabled()) continue;
             const Network::Location& there = network_->locations_[link.peer.node];
             fabric::Port& port = port_at(node, p);
@@ -455,15 +219,15 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.groups = &network_->groups_[node];
     plan.ets = ets_[node];
     plan.settings = own_settings(node);
-    plan.ecn = marking_of(node);
-    plan.changes = changes_[node];
+    plan.ecn = wiring_.marking_of(node);
+    plan.changes = changes_.switches[node];
     if (has_lanes()) plan.lanes = network_->lanes()->maps[node];
     plan.tenancy = network_->tenancy();
     if (plan.tenancy != nullptr) plan.hosts = guarded_hosts(node);
     if (setup_.fabric.route.choice == fabric::PathChoice::ugal && !groups_.empty())
         plan.dragonfly = group_plan(node);
     if (setup_.fabric.route.warn_above_bytes != 0)
-        for (const topology::Ports::Link& link : cables_.of(node))
+        for (const topology::Ports::Link& link : wiring_.of(node))
             plan.neighbours.push_back(link.is_cabled() ? link.peer.node : node);
     return plan;
 }
@@ -477,7 +241,7 @@ fabric::GroupPlan Builder::group_plan(uint32_t node) const {
     plan.group = groups_[node];
     plan.of_endpoint = &network_->group_of_endpoint_;
     for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
-        if (const auto link = cables_.at({node, port});
+        if (const auto link = wiring_.at(node, port);
             link.is_cabled() && groups_[link.peer.node] != plan.group)
             plan.ways.push_back({port, groups_[link.peer.node]});
     return plan;
@@ -507,10 +271,10 @@ void Builder::add_tenants() {
 // checks nothing.
 std::vector<uint32_t> Builder::guarded_hosts(uint32_t node) const {
     const bool by_key = network_->tenancy_->means() == fabric::Tenancy::Means::partitions;
-    if (by_key && !settings_of(node).node.enforces_partitions) return {};
+    if (by_key && !wiring_.settings_of(node).node.enforces_partitions) return {};
     std::vector<uint32_t> hosts;
     bool is_any = false;
-    for (const topology::Ports::Link& link : cables_.of(node)) {
+    for (const topology::Ports::Link& link : wiring_.of(node)) {
         const bool is_host = link.is_cabled() && setup_.graph.nodes[link.peer.node].is_host();
         hosts.push_back(is_host ? endpoint_of_[link.peer.node] : fabric::SwitchPlan::kNoHost);
         is_any |= is_host;
@@ -542,7 +306,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.answers_pass_pauses = setup_.host.answers_pass_pauses;
     plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
     plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
-    plan.changes = host_changes_[node];
+    plan.changes = changes_.hosts[node];
     plan.has_tenants = network_->tenancy_.has_value();
     if (has_lanes()) plan.lane_of_level = &network_->lanes()->of_hosts;
     return plan;
@@ -629,7 +393,7 @@ void Builder::join(const Connector& connector, Connection& connection) const {
 }
 
 uint32_t Builder::switch_of(uint32_t endpoint) const {
-    return cables_.at({endpoints_[endpoint], 0}).peer.node;
+    return wiring_.at(endpoints_[endpoint], 0).peer.node;
 }
 
 base::Result<std::unique_ptr<Network>> Network::build(const Setup& setup, size_t partitions,

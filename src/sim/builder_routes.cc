@@ -1,4 +1,4 @@
-// Routes and faults: the first tables of switches, and how they change during the run.
+// Routes: the first tables of switches, and how they change during the run.
 #include <algorithm>
 #include <map>
 
@@ -7,8 +7,6 @@
 #include "sim/control_plane.h"
 
 namespace tulle::sim {
-
-using topology::Cable;
 
 void Builder::add_routes() {
     if (network_->history_)
@@ -35,16 +33,17 @@ void Builder::write_tables() {
                     as_written(history.tables[size_t{node} * history.target_count + target]));
     write_entries(lists);
     for (const control::HistoryOfLanes::Write& write : history.lanes.writes)
-        changes_[write.node].push_back(
+        changes_.switches[write.node].push_back(
             {.at = write.at, .kind = fabric::NodeChange::Kind::lanes, .lanes = write.map});
     for (const control::ManagementSent& mad : history.management)
         if (setup_.graph.nodes[mad.from.node].is_host())
-            host_changes_[mad.from.node].push_back(
+            changes_.hosts[mad.from.node].push_back(
                 {mad.at, cluster::HostChange::Kind::management, {}});
         else
-            changes_[mad.from.node].push_back({.at = mad.at,
-                                               .kind = fabric::NodeChange::Kind::management,
-                                               .port = mad.from.port});
+            changes_.switches[mad.from.node].push_back(
+                {.at = mad.at,
+                 .kind = fabric::NodeChange::Kind::management,
+                 .port = mad.from.port});
     network_->routes_.push_back(std::move(writer).finish());
 }
 
@@ -55,7 +54,7 @@ void Builder::write_entries(const std::vector<uint32_t>& lists) {
         of_node[{write.node, write.at}].push_back({write.target, lists[write.list]});
     for (auto& [when, entries] : of_node) {
         const auto& kept = network_->route_entries_.emplace_back(std::move(entries));
-        changes_[when.first].push_back(
+        changes_.switches[when.first].push_back(
             {when.second, fabric::NodeChange::Kind::entries, 0, nullptr, kept});
     }
 }
@@ -69,89 +68,14 @@ fabric::Routes Builder::compute_routes(const std::vector<bool>& cable_down,
     return fabric::Routes::compute(setup_.graph, route.kind, cable_down, node_down, spread);
 }
 
-// Both ends of a cable see at once that it fails or comes back; new tables come a while later.
+// New tables come a while after a fault.
 void Builder::add_changes() {
-    change_cables();
-    change_hosts();
+    add_faults(setup_, wiring_.cables(), network_->history_.get(), changes_);
     if (!network_->history_) reroute_after_delay();
-    for (auto& changes : changes_) std::ranges::stable_sort(changes, {}, &fabric::NodeChange::at);
-    for (auto& changes : host_changes_)
+    for (auto& changes : changes_.switches)
+        std::ranges::stable_sort(changes, {}, &fabric::NodeChange::at);
+    for (auto& changes : changes_.hosts)
         std::ranges::stable_sort(changes, {}, &cluster::HostChange::at);
-}
-
-void Builder::change_port(topology::CableEnd end, Instant at, bool is_up) {
-    using NodeKind = fabric::NodeChange::Kind;
-    using HostKind = cluster::HostChange::Kind;
-    if (setup_.graph.nodes[end.node].is_host())
-        host_changes_[end.node].push_back(
-            {at, is_up ? HostKind::port_up : HostKind::port_down, {}});
-    else
-        changes_[end.node].push_back(
-            {at, is_up ? NodeKind::port_up : NodeKind::port_down, end.port, nullptr, {}});
-}
-
-// By time. A cable works if the cable itself and both of its ends work.
-std::vector<Builder::CableChange> Builder::cable_changes() const {
-    std::vector<bool> cable_down(setup_.graph.cables.size());
-    std::vector<bool> node_down(setup_.graph.nodes.size());
-    std::vector<bool> works(setup_.graph.cables.size(), true);
-    std::vector<CableChange> changes;
-    const auto look_at = [&](uint32_t number, Instant at) {
-        const Cable& cable = setup_.graph.cables[number];
-        const bool up = !cable_down[number] && !node_down[cable.a.node] && !node_down[cable.b.node];
-        if (up == works[number]) return;
-        works[number] = up;
-        changes.push_back({number, at, up});
-    };
-    for (const control::Disturbance& fault : disturbances_of(setup_)) {
-        using Kind = control::Disturbance::Kind;
-        if (fault.kind == Kind::cable_down || fault.kind == Kind::cable_up) {
-            cable_down[fault.subject] = fault.kind == Kind::cable_down;
-            look_at(fault.subject, fault.at);
-        } else if (fault.kind != Kind::manager_down) {
-            node_down[fault.subject] = fault.kind == Kind::switch_down;
-            for (const auto& link : cables_.of(fault.subject))
-                if (link.is_cabled()) look_at(link.cable, fault.at);
-        }
-    }
-    return changes;
-}
-
-void Builder::change_cables() {
-    const std::vector<CableChange> changes = cable_changes();
-    for (auto change = changes.begin(); change != changes.end(); ++change) {
-        Instant at = change->at;
-        if (change->works) {
-            const auto next = std::find_if(change + 1, changes.end(), [&](const auto& later) {
-                return later.cable == change->cable;
-            });
-            at =
-                usable_from(change->cable, at, next == changes.end() ? Instant::never() : next->at);
-        }
-        if (at == Instant::never()) continue;
-        change_port(setup_.graph.cables[change->cable].a, at, change->works);
-        change_port(setup_.graph.cables[change->cable].b, at, change->works);
-    }
-}
-
-// When a cable that came back is usable: a subnet manager must first make its ports active.
-Instant Builder::usable_from(uint32_t cable, Instant up, Instant down_again) const {
-    if (setup_.control.kind != ControlSettings::Kind::sweep) return up;
-    for (const control::CableReady& ready : network_->history_->ready)
-        if (ready.cable == cable && ready.at >= up && ready.at < down_again) return ready.at;
-    return Instant::never();
-}
-
-void Builder::change_hosts() {
-    using Kind = cluster::HostChange::Kind;
-    for (const Fault& fault : setup_.faults) {
-        if (fault.kind == Fault::Kind::pause_storm)
-            host_changes_[fault.subject].push_back({fault.at, Kind::pause_storm, {}});
-        if (fault.kind == Fault::Kind::pause_storm_end)
-            host_changes_[fault.subject].push_back({fault.at, Kind::pause_storm_end, {}});
-        if (fault.kind == Fault::Kind::slow_receiver)
-            host_changes_[fault.subject].push_back({fault.at, Kind::slow_receiver, fault.rate});
-    }
 }
 
 // Tables are given: all switches get new ones at once, route.reroute_delay after the fault.
@@ -168,7 +92,7 @@ void Builder::reroute_after_delay() {
         network_->routes_.push_back(compute_routes(cable_down, node_down));
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
             if (!setup_.graph.nodes[node].is_host())
-                changes_[node].push_back(
+                changes_.switches[node].push_back(
                     {known, fabric::NodeChange::Kind::routes, 0, &network_->routes_.back(), {}});
     }
 }
@@ -177,7 +101,7 @@ void Builder::fix_paths() {
     const auto add = [&](const std::vector<uint32_t>& nodes) {
         std::vector<uint16_t>& ports = network_->paths_.emplace_back();
         for (size_t i = 1; i + 1 < nodes.size(); ++i) {
-            const auto links = cables_.of(nodes[i]);
+            const auto links = wiring_.of(nodes[i]);
             const auto leads = [&](const auto& link) {
                 return link.is_cabled() && link.peer.node == nodes[i + 1];
             };

@@ -21,7 +21,6 @@ _KNOWN = {
     "src/cluster/host.h": "HostNode",
     "src/fabric/cabling.h": "Cabling", "src/fabric/switch.h": "Switch",
     "src/live/world.h": "World",
-    "src/sim/builder.h": "Builder",
     "src/sim/rank_streams.h": "RankStreams", "src/sim/ranks.h": "Ranks",
     "src/transport/adapter.h": "Adapter",
     "src/workload/schedule.h": "Schedule",
