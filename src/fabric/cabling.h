@@ -23,6 +23,7 @@
 
 #include "fabric/journal.h"
 #include "fabric/port.h"
+#include "fabric/record.h"
 #include "fabric/telemetry.h"
 #include "fabric/tenancy.h"
 #include "fabric/warnings.h"
@@ -37,13 +38,6 @@ struct Crossing {
     wire::Packet packet;
     std::unique_ptr<PacketAccount> account;      // if the packet is watched
     std::unique_ptr<wire::Telemetry> telemetry;  // where senders ask for it
-};
-
-struct Captured {
-    Instant at{};
-    uint32_t cable = 0;
-    bool from_a = false;
-    wire::Packet packet;
 };
 
 // Losses in successive periods. Each period begins at one of the given instants and ends at the
@@ -161,7 +155,7 @@ public:
     TransitStore store;
     std::vector<uint32_t> woken;                   // nodes with an earlier due time
     std::vector<std::vector<Crossing>> crossings;  // by partition
-    std::vector<Captured> captured;
+    std::vector<CapturedPacket> captured;
     LossPeriods losses;
     std::map<RefusedPair, uint64_t> refused;  // packets refused by tenancy
     Journal* journal = nullptr;               // only in explained runs

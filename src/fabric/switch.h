@@ -21,6 +21,7 @@
 #include "fabric/groups.h"
 #include "fabric/intake.h"
 #include "fabric/port_choice.h"
+#include "fabric/record.h"
 #include "fabric/routes.h"
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
@@ -45,18 +46,6 @@ struct NodeChange {
     const Routes* routes = nullptr;
     std::span<const RouteEntry> entries{};
     std::span<const uint64_t> lanes{};
-};
-
-struct TraceSample {
-    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark, rate };
-    Instant at{};
-    Kind kind = Kind::queue_bytes;
-    uint8_t lane = 0;
-    uint16_t port = 0;
-    uint32_t node = 0;
-    uint64_t value = 0;
-    uint32_t queue_pair = 0;  // of a host's rate, ...
-    uint32_t peer = 0;        // ... and the endpoint that it sends to
 };
 
 struct SwitchPlan {

@@ -11,7 +11,7 @@
 namespace tulle::report {
 namespace {
 
-using sim::TraceEvent;
+using sim::TraceSample;
 
 // The format's processes and threads serve as groups of tracks and tracks.
 constexpr uint32_t kFlowTracks = 1;
@@ -112,24 +112,24 @@ class LinkTracks {
 public:
     LinkTracks(const Names& names, Writer& writer) : names_(names), writer_(writer) {}
 
-    void add(const TraceEvent& event) {
+    void add(const TraceSample& event) {
         const std::string link = names_.link(event.node, event.port);
         const Key key{event.node, event.port, event.lane};
         switch (event.kind) {
-            case TraceEvent::Kind::queue_bytes:
+            case TraceSample::Kind::queue_bytes:
                 writer_.counter(event.at, lane_name(link, event.lane) + " queue", "bytes",
                                 event.value);
                 return;
-            case TraceEvent::Kind::rate:
+            case TraceSample::Kind::rate:
                 writer_.counter(event.at,
                                 fmt::format("{} QP {} to {} rate", names_.node(event.node),
                                             event.queue_pair, names_.endpoint(event.peer)),
                                 "bps", event.value);
                 return;
-            case TraceEvent::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
-            case TraceEvent::Kind::pause_end: end_pause(key, event.at); return;
-            case TraceEvent::Kind::drop: writer_.instant(track(key), event.at, "drop"); return;
-            case TraceEvent::Kind::mark: writer_.instant(track(key), event.at, "mark"); return;
+            case TraceSample::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
+            case TraceSample::Kind::pause_end: end_pause(key, event.at); return;
+            case TraceSample::Kind::drop: writer_.instant(track(key), event.at, "drop"); return;
+            case TraceSample::Kind::mark: writer_.instant(track(key), event.at, "mark"); return;
         }
     }
 
@@ -186,8 +186,8 @@ Timeline::Timeline(const sim::Setup& setup, Sink sink)
 
 Timeline::~Timeline() = default;
 
-void Timeline::add(std::span<const TraceEvent> events) {
-    for (const TraceEvent& event : events) parts_->tracks.add(event);
+void Timeline::add(std::span<const TraceSample> events) {
+    for (const TraceSample& event : events) parts_->tracks.add(event);
 }
 
 void Timeline::finish(const Facts& facts) {

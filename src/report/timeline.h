@@ -20,7 +20,7 @@ public:
     Timeline(const sim::Setup& setup, Sink sink);
     ~Timeline();
     // In order of time.
-    void add(std::span<const sim::TraceEvent> events);
+    void add(std::span<const sim::TraceSample> events);
     void finish(const Facts& facts);
 
 private:

@@ -208,7 +208,7 @@ TEST(Capture_report, writes_packets_in_the_order_of_time_with_addresses_of_their
 TEST(Timeline, is_json_with_a_track_a_flow_and_what_happened_on_links) {
     MadeRun run = small_run();
     const sim::LinkResult& link = run.link("s0", "h2");
-    using Kind = sim::TraceEvent::Kind;
+    using Kind = sim::TraceSample::Kind;
     const auto add = [&](base::Duration at, Kind kind, uint64_t value) {
         run.result.trace.push_back({Instant{} + at, kind, 3, link.port, link.node, value});
     };

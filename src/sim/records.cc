@@ -36,21 +36,19 @@ size_t Network::records_kept() const {
 Records Network::take_records(Instant before) {
     Records taken;
     for (const auto& partition : partitions_)
-        take_before(before, partition->cabling().captured, [&](const fabric::Captured& c) {
-            taken.captured.push_back({c.at, c.cable, c.from_a, c.packet});
-        });
+        take_before(before, partition->cabling().captured,
+                    [&](const CapturedPacket& c) { taken.captured.push_back(c); });
     std::ranges::stable_sort(taken.captured, {}, [](const CapturedPacket& c) {
         return std::tuple(c.at, c.cable, c.from_a);
     });
     for (auto& samples : traces_)
-        take_before(before, samples, [&](const fabric::TraceSample& s) {
-            if (s.kind == fabric::TraceSample::Kind::rate &&
+        take_before(before, samples, [&](const TraceSample& s) {
+            if (s.kind == TraceSample::Kind::rate &&
                 std::exchange(rates_[{s.node, s.queue_pair}], s.value) == s.value)
                 return;
-            taken.trace.push_back({s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane, s.port,
-                                   s.node, s.value, s.queue_pair, s.peer});
+            taken.trace.push_back(s);
         });
-    std::ranges::stable_sort(taken.trace, {}, [](const TraceEvent& e) {
+    std::ranges::stable_sort(taken.trace, {}, [](const TraceSample& e) {
         return std::tuple(e.at, e.node, e.port, e.lane, e.queue_pair);
     });
     return taken;

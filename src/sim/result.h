@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "control/history.h"
 #include "fabric/port.h"
+#include "fabric/record.h"
 #include "sim/time_account.h"
 #include "transport/types.h"
 #include "wire/packet.h"
@@ -20,8 +21,10 @@ namespace tulle::sim {
 using base::Duration;
 using base::Instant;
 
+using fabric::CapturedPacket;
 using fabric::Drop;
 using fabric::kDropCauses;
+using fabric::TraceSample;
 
 struct FlowResult {
     bool finished = false;
@@ -101,28 +104,9 @@ struct Disagreement {  // found by DCBX when a link came up
     std::string what;
 };
 
-struct TraceEvent {
-    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark, rate };
-    Instant at{};
-    Kind kind = Kind::queue_bytes;
-    uint8_t lane = 0;
-    uint16_t port = 0;
-    uint32_t node = 0;
-    uint64_t value = 0;
-    uint32_t queue_pair = 0;  // of a rate, which is in bits per second: the queue pair ...
-    uint32_t peer = 0;        // ... and the endpoint that it sends to
-};
-
-struct CapturedPacket {
-    Instant at{};  // when its last bit left
-    uint32_t cable = 0;
-    bool from_a = false;
-    wire::Packet packet;
-};
-
 // What a run records as it goes, by time.
 struct Records {
-    std::vector<TraceEvent> trace;
+    std::vector<TraceSample> trace;
     std::vector<CapturedPacket> captured;
 };
 
@@ -207,7 +191,7 @@ struct Result {
     std::vector<DeadlockHop> deadlock;
     std::vector<Disagreement> disagreements;
     std::vector<Violation> violations;  // by source, destination and place
-    std::vector<TraceEvent> trace;
+    std::vector<TraceSample> trace;
     std::vector<CapturedPacket> captured;
     TimeAccount account;
     Skipping skipping;

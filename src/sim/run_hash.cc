@@ -169,7 +169,7 @@ public:
     void add(const TimeAccount&) {}  // found by a second run, which finds nothing else
     void add(const std::vector<Tap>&) {}
     void add(const std::vector<CapturedPacket>&) {}
-    void add(const std::vector<TraceEvent>&) {}
+    void add(const std::vector<TraceSample>&) {}
     // The purpose of a training step does not change its tasks, and the times at which they begin
     // show in their results.
     void add(const std::shared_ptr<const workload::TrainingJob>&) {}

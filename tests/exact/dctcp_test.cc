@@ -40,8 +40,8 @@ struct Queue {
 // Before the receiver, once the senders have found their rates.
 Queue queue_of(const Result& result) {
     Queue queue;
-    for (const sim::TraceEvent& event : result.trace) {
-        if (event.kind != sim::TraceEvent::Kind::queue_bytes || event.port != kReceiver) continue;
+    for (const sim::TraceSample& event : result.trace) {
+        if (event.kind != sim::TraceSample::Kind::queue_bytes || event.port != kReceiver) continue;
         if (event.at < Instant{} + 1_ms || event.at > Instant{} + 4_ms) continue;
         queue.least = std::min(queue.least, event.value);
         queue.most = std::max(queue.most, event.value);

@@ -57,8 +57,8 @@ TEST(Hpcc, flows_share_a_line_fairly_and_its_queue_drains) {
         EXPECT_NEAR(static_cast<double>(flow.completion.ps) / alone, 1, 0.06);
     }
     uint64_t latest = 0;
-    for (const sim::TraceEvent& event : result.trace)
-        if (event.kind == sim::TraceEvent::Kind::queue_bytes && event.port == 4 &&
+    for (const sim::TraceSample& event : result.trace)
+        if (event.kind == sim::TraceSample::Kind::queue_bytes && event.port == 4 &&
             event.at > Instant{} + 2_ms && event.at < Instant{} + 10_ms)
             latest = std::max(latest, event.value);
     EXPECT_LT(latest, 6u * 4'500) << "no more than packets that come at one instant";

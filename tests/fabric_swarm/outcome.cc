@@ -247,7 +247,7 @@ uint64_t hash_of(const Result& result) {
     add(result.totals.cnps), add(result.totals.watchdog_fired), add(result.deadlock.size());
     for (const sim::Blame& blame : result.blames)
         add(blame.node), add(blame.port), add(blame.lane), add(blame.paused.ps);
-    for (const sim::TraceEvent& event : result.trace)
+    for (const sim::TraceSample& event : result.trace)
         add(event.at.ps), add(event.kind), add(event.node), add(event.port), add(event.value);
     for (const sim::CapturedPacket& captured : result.captured)
         add(captured.at.ps), add(captured.packet.psn().value), add(captured.packet.opcode);

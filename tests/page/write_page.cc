@@ -44,16 +44,16 @@ MadeRun run_of(int64_t slowness) {
     share(ShareKind::queue, whole / 4);
     share(ShareKind::held, whole - whole / 2 - whole / 4);
     for (int64_t i = 0; i < 2000; ++i) {
-        sim::TraceEvent event;
+        sim::TraceSample event;
         event.at = {run.result.time.ps / 2000 * i};
         event.node = 16;
-        event.kind = sim::TraceEvent::Kind::queue_bytes;
+        event.kind = sim::TraceSample::Kind::queue_bytes;
         event.value = static_cast<uint64_t>(i % 300 * 1000 * slowness);
-        if (i % 100 == 0) event.kind = sim::TraceEvent::Kind::pause_begin;
-        if (i % 100 == 50) event.kind = sim::TraceEvent::Kind::pause_end;
-        if (i % 10 == 7) event.kind = sim::TraceEvent::Kind::mark;
+        if (i % 100 == 0) event.kind = sim::TraceSample::Kind::pause_begin;
+        if (i % 100 == 50) event.kind = sim::TraceSample::Kind::pause_end;
+        if (i % 10 == 7) event.kind = sim::TraceSample::Kind::mark;
         if (i % 100 == 99) {
-            event.kind = sim::TraceEvent::Kind::rate;
+            event.kind = sim::TraceSample::Kind::rate;
             event.node = 3;
             event.queue_pair = 17;
             event.value = 400'000'000'000 - static_cast<uint64_t>(i) * 100'000'000;

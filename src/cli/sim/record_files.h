@@ -21,7 +21,7 @@ public:
     void add(const sim::Records& records);
     // Writes the rest after the run, and returns the kept trace.
     void finish(const report::Facts& facts);
-    std::vector<sim::TraceEvent> take_trace() { return std::move(trace_); }
+    std::vector<sim::TraceSample> take_trace() { return std::move(trace_); }
 
 private:
     void write_capture();
@@ -31,7 +31,7 @@ private:
     std::optional<report::CaptureWriter> capture_writer_;
     std::optional<report::Timeline> timeline_writer_;
     bool keeps_trace_;
-    std::vector<sim::TraceEvent> trace_;
+    std::vector<sim::TraceSample> trace_;
 };
 
 }  // namespace tulle::cli

@@ -9,7 +9,7 @@ namespace {
 
 using base::Duration;
 using base::Instant;
-using sim::TraceEvent;
+using sim::TraceSample;
 
 // More than a chart shows: a run may last ten times as long as others in the same chart.
 constexpr int64_t kBins = 2400;
@@ -22,21 +22,21 @@ public:
         paused_ps_.resize(kBins);
     }
 
-    void add(const TraceEvent& event) {
+    void add(const TraceSample& event) {
         const Key key{event.node, event.port, event.lane};
         switch (event.kind) {
-            case TraceEvent::Kind::queue_bytes: {
+            case TraceSample::Kind::queue_bytes: {
                 pass_to(bin_of(event.at));
                 queued_[key] = event.value;
                 uint64_t& most = series_.queue_bytes[bin_];
                 most = std::max(most, event.value);
                 return;
             }
-            case TraceEvent::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
-            case TraceEvent::Kind::pause_end: end_pause(key, event.at); return;
-            case TraceEvent::Kind::drop:
-            case TraceEvent::Kind::mark:
-            case TraceEvent::Kind::rate: return;
+            case TraceSample::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
+            case TraceSample::Kind::pause_end: end_pause(key, event.at); return;
+            case TraceSample::Kind::drop:
+            case TraceSample::Kind::mark:
+            case TraceSample::Kind::rate: return;
         }
     }
 
@@ -94,7 +94,7 @@ private:
 TimeSeries series_of(const sim::Result& result) {
     if (result.trace.empty()) return {};
     Binner binner(result);
-    for (const TraceEvent& event : result.trace) binner.add(event);
+    for (const TraceSample& event : result.trace) binner.add(event);
     return std::move(binner).finish();
 }
 

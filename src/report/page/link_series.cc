@@ -9,7 +9,7 @@ namespace {
 
 using base::Duration;
 using base::Instant;
-using sim::TraceEvent;
+using sim::TraceSample;
 
 constexpr int64_t kBins = 300;
 constexpr size_t kMostPoints = 400;  // of a sender
@@ -26,19 +26,19 @@ public:
         }
     }
 
-    void add(const TraceEvent& event) {
+    void add(const TraceSample& event) {
         const auto found = by_port_.find({event.node, event.port});
         if (found == by_port_.end()) return;
         LinkSeries& link = *found->second;
         const size_t bin = bin_of(event.at);
         const Lane lane{event.node, event.port, event.lane};
         switch (event.kind) {
-            case TraceEvent::Kind::queue_bytes: return add_queue(link, lane, event);
-            case TraceEvent::Kind::mark: ++link.marks[bin]; return;
-            case TraceEvent::Kind::pause_begin: since_.try_emplace(lane, event.at); return;
-            case TraceEvent::Kind::pause_end: end_pause(lane, event.at); return;
-            case TraceEvent::Kind::drop:
-            case TraceEvent::Kind::rate: return;
+            case TraceSample::Kind::queue_bytes: return add_queue(link, lane, event);
+            case TraceSample::Kind::mark: ++link.marks[bin]; return;
+            case TraceSample::Kind::pause_begin: since_.try_emplace(lane, event.at); return;
+            case TraceSample::Kind::pause_end: end_pause(lane, event.at); return;
+            case TraceSample::Kind::drop:
+            case TraceSample::Kind::rate: return;
         }
     }
 
@@ -58,7 +58,7 @@ private:
     }
 
     // The trace reports a queue when a packet joins it and when it is empty; it shrinks in between.
-    void add_queue(LinkSeries& link, const Lane& lane, const TraceEvent& event) {
+    void add_queue(LinkSeries& link, const Lane& lane, const TraceSample& event) {
         const size_t bin = bin_of(event.at);
         const auto [place, is_first] = queued_.try_emplace(lane, event.at, event.value);
         if (!is_first) {
@@ -119,14 +119,14 @@ void thin_out(SenderRate& rate) {
 
 Duration fill(const sim::Result& result, std::vector<LinkSeries>& links) {
     Filler filler(result, links);
-    for (const TraceEvent& event : result.trace) filler.add(event);
+    for (const TraceSample& event : result.trace) filler.add(event);
     return filler.finish();
 }
 
 std::vector<SenderRate> sender_rates(const sim::Result& result) {
     std::map<std::pair<uint32_t, uint32_t>, SenderRate> by_sender;
-    for (const TraceEvent& event : result.trace) {
-        if (event.kind != TraceEvent::Kind::rate) continue;
+    for (const TraceSample& event : result.trace) {
+        if (event.kind != TraceSample::Kind::rate) continue;
         SenderRate& rate = by_sender[{event.node, event.queue_pair}];
         rate.node = event.node;
         rate.queue_pair = event.queue_pair;
