@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/input.h"
+#include "scenario/built_in.h"
 #include "scenario/files.h"
 
 namespace tulle::cli {
@@ -12,6 +15,14 @@ base::Result<std::string> read_text(const std::string& path) {
     if (text)
         if (auto error = scenario::check_file_size(path, text->size())) return *error;
     return text;
+}
+
+base::Result<std::string> read_scenario_text(const std::string& path) {
+    auto text = read_text(path);
+    const auto is_named = [&](const scenario::BuiltInText& one) { return one.name == path; };
+    if (text || std::ranges::none_of(scenario::built_in_examples(), is_named)) return text;
+    return base::Error{fmt::format("{}; `tulle show {} > {}.yaml` writes the example of that name",
+                                   text.error().message, path, path)};
 }
 
 void add_skipping(Command& command, bool& skips, bool& checks) {

@@ -13,6 +13,9 @@ namespace tulle::cli {
 // Reads a file that a scenario refers to. Too large a file is refused.
 base::Result<std::string> read_text(const std::string& path);
 
+// Reads the scenario that the command line names.
+base::Result<std::string> read_scenario_text(const std::string& path);
+
 // The options --skip and --check.
 void add_skipping(Command& command, bool& skips, bool& checks);
 

@@ -221,6 +221,8 @@ class Refused(unittest.TestCase):
                 (("sim", incast, "--thread", "2"),
                  "there is no option '--thread'; did you mean '--threads'?"),
                 (("show", "pfc-victm"), "did you mean 'pfc-victim'?"),
+                (("sim", "pfc-victim"), "`tulle show pfc-victim > pfc-victim.yaml` writes the"),
+                (("compare", "pfc-victim"), "writes the example of that name"),
                 (("sim", incast, "--topology", "fat-tre:k=4"), "did you mean 'fat-tree'?"),
                 (("sim", incast, "--congestion", "dqcn"), "did you mean 'dcqcn'?"),
                 (("sim", incast, "--congestion", "mine"), "or a file such as ./mine.so"),
@@ -255,8 +257,8 @@ class Refused(unittest.TestCase):
         idle = self.file("idle", "0 1 | 0 5 1 | 1 5 0\n")
         capture = CAPTURES / "cm-reject.pcap"
         for words, answer in (
-                (("run", "--seed", "7", "true"), "--seed is of faults, and there are none"),
-                (("run", "--fault-log", "log", "true"), "--fault-log is of faults"),
+                (("run", "--seed", "7", "true"), "--seed is for faults, and there are none"),
+                (("run", "--fault-log", "log", "true"), "--fault-log is for faults"),
                 (("subnet", "sweep", "star:5", "--seed", "3"), "--seed requires --loss"),
                 (("decode", "-q", "-v", capture), "--quiet excludes --verbose"),
                 (("decode", "-q", "--operations", capture), "--operations excludes --quiet"),

@@ -34,7 +34,7 @@ struct Choice {
 Result<Source> read_source(const std::string& scenario) {
     if (scenario.empty())
         return Source{std::string(scenario::built_in_text(kBuiltIn)), "examples/compare.yaml"};
-    auto text = read_text(scenario);
+    auto text = read_scenario_text(scenario);
     if (!text) return text.error();
     return Source{std::move(*text), scenario};
 }

@@ -59,10 +59,11 @@ base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
           std::tuple(options.duplicate, "duplicate", FaultAct::double_it)})
         if (const auto added = add_share(text, option, act, rules); !added) return added.error();
     if (rules.empty() && (options.seed || !options.log_file.empty()))
-        return base::Error{fmt::format(
-            "{} is of faults, and there are none; add --loss, --reorder, --duplicate, --corrupt or "
-            "--faults",
-            options.seed ? "--seed" : "--fault-log")};
+        return base::Error{
+            fmt::format("{} is for faults, and there are none; add --loss, --reorder, --duplicate, "
+                        "--corrupt or "
+                        "--faults",
+                        options.seed ? "--seed" : "--fault-log")};
     if (!rules.empty())
         setting +=
             fmt::format(" start_ns={} rules={}", live::monotonic_ns(), transport::to_text(rules));

@@ -140,6 +140,17 @@ uint64_t connections_under_way(const sim::Setup& setup) {
     return most;
 }
 
+// Each rank notes for each message stream into it what has arrived (sim::Marks), while the phase is
+// open.
+uint64_t inlets_under_way(const sim::Setup& setup) {
+    uint64_t most = 0;
+    for (const workload::GeneratedPhase& phase : setup.program.generated)
+        if (phase.schedule)
+            most =
+                std::max(most, uint64_t{phase.placement->size()} * phase.schedule->inlet_count());
+    return most;
+}
+
 // Pairs of ranks that communicate, over either network.
 uint64_t connections_of(const sim::Setup& setup) {
     std::set<std::tuple<uint32_t, uint32_t, uint32_t>> pairs;
@@ -157,6 +168,7 @@ constexpr uint64_t kBytesPerPort = 1950;
 constexpr uint64_t kBytesPerFlow = 1850;
 constexpr uint64_t kBytesPerConnection = 3200;
 constexpr uint64_t kBytesPerTask = 215;
+constexpr uint64_t kBytesPerInlet = 64;
 constexpr uint64_t kBytesPerTracedHop = 64;  // chosen: a sample, doubled while it is sorted
 
 uint64_t memory_of(const sim::Setup& setup, uint64_t hops, bool keeps_trace) {
@@ -164,6 +176,7 @@ uint64_t memory_of(const sim::Setup& setup, uint64_t hops, bool keeps_trace) {
     if (setup.scale_up) ports += 2 * setup.scale_up->graph.cables.size();
     return ports * kBytesPerPort + setup.flows.size() * kBytesPerFlow +
            connections_of(setup) * kBytesPerConnection + setup.program.size() * kBytesPerTask +
+           inlets_under_way(setup) * kBytesPerInlet +
            (setup.trace && keeps_trace ? hops * kBytesPerTracedHop : 0);
 }
 

@@ -101,7 +101,7 @@ bool chooses_profile(const SimInput& input) {
 Result<SimTask> read_source(const SimInput& input) {
     if (input.is_trace()) return read_trace(input);
     const std::string& file = input.source();
-    const auto text = read_text(file);
+    const auto text = read_scenario_text(file);
     if (!text) return text.error();
     if (!input.hpcc_config.empty()) return read_hpcc(input, *text);
     auto setup = input.connection_matrix.empty()

@@ -188,20 +188,20 @@ TEST(comparison, many_sizes_have_a_row_each) {
 TEST(series, are_the_deepest_queue_and_the_ports_held_up_in_each_part_of_the_run) {
     sim::Result result;
     result.time = Instant{} + 2400_us;
-    const auto add = [&](int64_t us, sim::TraceEvent::Kind kind, uint64_t value = 0) {
-        sim::TraceEvent event;
+    const auto add = [&](int64_t us, sim::TraceSample::Kind kind, uint64_t value = 0) {
+        sim::TraceSample event;
         event.at = {us * 1'000'000};
         event.kind = kind;
         event.value = value;
         result.trace.push_back(event);
     };
     EXPECT_TRUE(series_of(result).empty());
-    add(10, sim::TraceEvent::Kind::queue_bytes, 5000);
-    add(10, sim::TraceEvent::Kind::queue_bytes, 3000);
-    add(50, sim::TraceEvent::Kind::queue_bytes, 0);
-    add(1200, sim::TraceEvent::Kind::pause_begin);
-    add(1800, sim::TraceEvent::Kind::pause_end);
-    add(2399, sim::TraceEvent::Kind::pause_begin);
+    add(10, sim::TraceSample::Kind::queue_bytes, 5000);
+    add(10, sim::TraceSample::Kind::queue_bytes, 3000);
+    add(50, sim::TraceSample::Kind::queue_bytes, 0);
+    add(1200, sim::TraceSample::Kind::pause_begin);
+    add(1800, sim::TraceSample::Kind::pause_end);
+    add(2399, sim::TraceSample::Kind::pause_begin);
     const TimeSeries series = series_of(result);
     ASSERT_FALSE(series.empty());
     const auto bin = [&](int64_t us) {
@@ -344,6 +344,17 @@ TEST(sweep, names_the_best_value_those_as_good_and_the_worst) {
     const Json json = comparison_json(comparison);
     EXPECT_EQ(json["verdict"]["best_values"][0]["value"], "200KB");
     EXPECT_EQ(json["verdict"]["best_values"][0]["evidence"][0]["value"], 10e6);
+}
+
+TEST(sweep, of_many_values_as_good_four_are_named) {
+    Swept swept;
+    for (const char* value : {"1", "2", "3", "4", "5", "6", "7"}) swept.add(value, 10_ms);
+    swept.add("8", 15_ms);
+    const auto best = best_values(swept.compare({{"kmin", swept.values}}));
+    ASSERT_EQ(best.size(), 1u);
+    EXPECT_EQ(best[0].sentence,
+              "roce: best at kmin = 1, 10.00 ms; as good: 2, 3, 4, 5 and 2 more; worst at 8, "
+              "15.00 ms (50.0 % longer)");
 }
 
 TEST(sweep, a_best_value_at_the_end_of_the_list_may_lie_beyond) {

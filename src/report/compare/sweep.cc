@@ -124,6 +124,8 @@ private:
                    ? fmt::format(", within the spread of {} seeds", comparison_.seed_count())
                    : fmt::format(", less than {} %", kAlikePermille / 10);
     }
+    static constexpr size_t kMostNamed = 4;
+
     std::string as_good() const {
         std::vector<std::string> names;
         for (const ComparedRun* run : runs_)
@@ -131,9 +133,12 @@ private:
                 worse_permille(*run, *runs_.front(), goal_) <= kAlikePermille)
                 names.push_back(run->value);
         if (names.empty()) return "";
+        const size_t others = names.size() - std::min(names.size(), kMostNamed);
+        names.resize(names.size() - others);
         // Values of a grid contain commas.
-        return fmt::format("; as good: {}",
-                           fmt::join(names, comparison_.axes.size() > 1 ? "; " : ", "));
+        return fmt::format("; as good: {}{}",
+                           fmt::join(names, comparison_.axes.size() > 1 ? "; " : ", "),
+                           others == 0 ? "" : fmt::format(" and {} more", others));
     }
     // The best value may lie beyond the ends of the list.
     std::string at_the_end(const std::string& value) const {
