@@ -12,7 +12,7 @@
 #include <set>
 #include <utility>
 
-#include "cli/descriptor.h"
+#include "live/descriptor.h"
 
 namespace tulle::cli {
 namespace {
@@ -50,8 +50,8 @@ bool is_input(const std::string& path) {
 base::Result<std::string> read_file(const std::string& path) {
     const bool is_standard = path == "-";
     const std::string name = is_standard ? "standard input" : path;
-    const Descriptor descriptor(is_standard ? ::dup(STDIN_FILENO)
-                                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const live::Descriptor descriptor(is_standard ? ::dup(STDIN_FILENO)
+                                                  : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!descriptor)
         return base::Error{fmt::format("cannot open {}: {}", name, std::strerror(errno))};
     note_input(descriptor.get());

@@ -86,12 +86,13 @@ constinit Unfinished unfinished;
 
 // A new file in the same folder, under a name that no other has. The name is noted before the file
 // exists, so that no signal comes between.
-std::pair<std::string, Descriptor> create_beside(const std::string& path) {
+std::pair<std::string, live::Descriptor> create_beside(const std::string& path) {
     constexpr int kMostTries = 100;  // files of programs that were killed may be in the way
     for (int i = 0; i < kMostTries; ++i) {
         std::string name = fmt::format("{}.{}.{}", path, ::getpid(), i);
         unfinished.add(name);
-        Descriptor descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+        live::Descriptor descriptor(
+            ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
         if (descriptor) return {std::move(name), std::move(descriptor)};
         unfinished.forget(name);
         if (errno != EEXIST) break;
@@ -102,7 +103,7 @@ std::pair<std::string, Descriptor> create_beside(const std::string& path) {
 }  // namespace
 
 Output Output::standard() {
-    Output output(Descriptor(::dup(STDOUT_FILENO)), "standard output");
+    Output output(live::Descriptor(::dup(STDOUT_FILENO)), "standard output");
     output.columns_ = terminal_columns();
     return output;
 }
@@ -160,7 +161,7 @@ base::Result<FileToBe> FileToBe::create(const std::string& path) {
         return base::Error{fmt::format(
             "cannot write {}: it is an input of this command; name another file", name)};
     if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-        Descriptor direct(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+        live::Descriptor direct(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
         if (!direct) return cannot_write(name, errno);
         return FileToBe(Output(std::move(direct), name), path, {});
     }

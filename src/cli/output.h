@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "cli/descriptor.h"
+#include "live/descriptor.h"
 
 namespace tulle::cli {
 
 class Output {
 public:
-    Output(Descriptor descriptor, std::string name)
+    Output(live::Descriptor descriptor, std::string name)
         : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
     // On a terminal, lines are wrapped to its width (wrap.h).
     static Output standard();
@@ -36,7 +36,7 @@ public:
 private:
     static constexpr size_t kBufferBytes = 1 << 16;
 
-    Descriptor descriptor_;
+    live::Descriptor descriptor_;
     std::string name_;
     fmt::memory_buffer buffer_;
     size_t columns_ = 0;  // of the terminal; 0: not a terminal

@@ -58,8 +58,8 @@ base::Result<Capture> Capture::open(const std::string& path) {
     Capture capture;
     capture.path_ = path;
     const bool is_stdin = path == "-";
-    capture.descriptor_ =
-        Descriptor(is_stdin ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    capture.descriptor_ = live::Descriptor(is_stdin ? ::dup(STDIN_FILENO)
+                                                    : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!capture.descriptor_)
         return base::Error{
             fmt::format("cannot open {}: {}", shown_name(path), std::strerror(errno))};
@@ -82,7 +82,7 @@ base::Result<Capture> Capture::open(const std::string& path) {
 
 std::optional<base::Error> Capture::start() {
     std::array<char, PCAP_ERRBUF_SIZE> reason{};
-    Descriptor copy(::dup(descriptor_.get()));
+    live::Descriptor copy(::dup(descriptor_.get()));
     std::FILE* file = copy ? ::fdopen(copy.get(), "rb") : nullptr;
     if (file == nullptr) return unreadable(std::strerror(errno));
     copy.release();  // the stream owns it now

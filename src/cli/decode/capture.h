@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "cli/decode/interfaces.h"
-#include "cli/descriptor.h"
 #include "decode/record.h"
+#include "live/descriptor.h"
 
 struct pcap;
 
@@ -48,7 +48,7 @@ private:
 
     std::string path_;
     // libpcap closes the file it is given, so it gets a copy for each pass.
-    Descriptor descriptor_;
+    live::Descriptor descriptor_;
     bool can_rewind_ = false;
     std::unique_ptr<pcap, ClosePcap> handle_;
     uint64_t records_ = 0;

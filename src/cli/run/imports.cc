@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/descriptor.h"
+#include "live/descriptor.h"
 
 namespace tulle::cli {
 namespace {
@@ -80,11 +80,11 @@ base::Result<std::vector<std::string>> missing_imports(const std::string& progra
         return base::Error{fmt::format("'{}' is a script or linked statically", program)};
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return base::Error{"cannot create a pipe"};
-    const Descriptor output(ends[0]);
-    Descriptor input(ends[1]);
+    const live::Descriptor output(ends[0]);
+    live::Descriptor input(ends[1]);
     const pid_t child = fork();
     if (child == 0) become_loader(loader, file, variables, input.get());
-    input = Descriptor();
+    input = live::Descriptor();
     std::istringstream lines(read_all(output.get()));
     if (child > 0) waitpid(child, nullptr, 0);
     std::vector<std::string> missing;

@@ -22,25 +22,25 @@ void write_all(int file, std::string_view text) {
 }
 
 struct Ends {
-    Descriptor here;
-    Descriptor there;
+    live::Descriptor here;
+    live::Descriptor there;
 };
 
 Ends make_pipe() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return {};
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
+    return {live::Descriptor(ends[0]), live::Descriptor(ends[1])};
 }
 
 // Programs write line by line to a terminal, and block by block to a pipe. A program that would
 // write to a terminal therefore gets a pseudo-terminal.
 Ends make_terminal() {
-    Descriptor here(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    live::Descriptor here(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
     std::array<char, 64> name{};
     if (!here || grantpt(here.get()) != 0 || unlockpt(here.get()) != 0 ||
         ptsname_r(here.get(), name.data(), name.size()) != 0)
         return make_pipe();
-    Descriptor there(open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    live::Descriptor there(open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
     termios settings{};
     if (!there || tcgetattr(there.get(), &settings) != 0) return make_pipe();
     settings.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // lines end as the program wrote them
@@ -70,7 +70,7 @@ Labels::Ends Labels::add(const std::string& label) {
     return {add_stream(label, STDOUT_FILENO), add_stream(label, STDERR_FILENO)};
 }
 
-Descriptor Labels::add_stream(const std::string& label, int to) {
+live::Descriptor Labels::add_stream(const std::string& label, int to) {
     auto [here, there] = isatty(to) != 0 ? make_terminal() : make_pipe();
     if (!here || fcntl(here.get(), F_SETFL, O_NONBLOCK) != 0) return {};
     auto stream = std::make_unique<Stream>();

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/descriptor.h"
+#include "live/descriptor.h"
 
 namespace tulle::cli {
 
@@ -21,25 +21,25 @@ public:
 
     // Descriptors for the standard output and error of a program; empty if they cannot be made.
     struct Ends {
-        Descriptor output;
-        Descriptor error;
+        live::Descriptor output;
+        live::Descriptor error;
     };
     Ends add(const std::string& label);
 
 private:
     struct Stream {
-        Descriptor from;
+        live::Descriptor from;
         int to = 1;
         std::string label;
         std::string unfinished;
     };
-    Descriptor add_stream(const std::string& label, int to);
+    live::Descriptor add_stream(const std::string& label, int to);
     void run();
     void read_from(Stream& stream);
     static void show(Stream& stream, bool is_end);
 
-    Descriptor epoll_;
-    Descriptor wake_;
+    live::Descriptor epoll_;
+    live::Descriptor wake_;
     std::vector<std::unique_ptr<Stream>> streams_;  // one per program and output
     std::thread thread_;
 };
