@@ -16,7 +16,7 @@ constexpr KnownKey kExpertKeys[] = {
     {"servers_of_token", "number", "that a token goes to at most; 4 by default"},
     {"mode", "one of normal, low_latency",
      "once to each server and handed on there, or straight to each expert; normal by default"},
-    {"hot", "number", "an eighth of the experts is so many times as likely; 1 by default"},
+    {"hot", "number", "how many times as likely an eighth of the experts is; 1 by default"},
     {"chunk", "number", "tokens of a message between servers; 32 by default"},
     {"attention", "duration", "that a layer computes before its tokens go out; 0 by default"},
     {"compute", "duration",

@@ -192,10 +192,10 @@ std::vector<Setting> switch_settings() {
          "part of the line's rate at which that traffic moves, from 1/4 to 1"},
         {"fabric.switch.reduction_trees", Use::reduction,
          number<uint32_t>(TULLE_AT(fabric.node.reduction_trees), 0, 1 << 20),
-         "between servers: trees that a switch takes part in at most; 0: any number"},
+         "between servers: most trees that a switch takes part in; 0: any number"},
         {"fabric.switch.reduction_streams", Use::reduction,
          number<uint32_t>(TULLE_AT(fabric.node.reduction_streams), 0, 1 << 20),
-         "between servers: trees for long messages that pass a port at most; 0: any number"},
+         "between servers: most trees for long messages that pass one port; 0: any number"},
         {"fabric.switch.reduction_stream_above", Use::reduction,
          size64(TULLE_AT(fabric.node.reduction_stream_above)),
          "between servers: longer messages take a tree that streams"},
@@ -271,7 +271,7 @@ std::vector<Setting> signal_and_route_settings() {
          "mark also where the queue waits for credits itself"},
         {"fabric.back_pressure.above", Use::always,
          size64(TULLE_AT(fabric.back_pressure.above_bytes)),
-         "a longer queue for a host makes its switch say to those who fill it how many they are, "
+         "a switch with a longer queue for a host tells those who fill it how many they are, "
          "for congestion.algorithm: back_pressure; 0: it says nothing"},
         {"fabric.back_pressure.forget_after", Use::back_pressure,
          duration(TULLE_AT(fabric.back_pressure.forget_after)),
@@ -312,8 +312,8 @@ std::vector<Setting> signal_and_route_settings() {
          "a switch with a longer queue says so to its neighbours, which avoid what leads there; 0: "
          "it says nothing"},
         {"fabric.route.detour_bias", Use::ugal, duration(TULLE_AT(fabric.route.detour_bias)),
-         "a packet takes a detour if the way without one makes it wait for twice as long, and for "
-         "so much longer"},
+         "a packet takes a detour if it would wait more than twice as long without one, plus this "
+         "time"},
         {"fabric.route.group_lanes", Use::always, yes_no(TULLE_AT(fabric.route.group_lanes)),
          "a packet that comes from another group of a dragonfly goes one lane up, so that no "
          "circle of full buffers forms"},

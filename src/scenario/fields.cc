@@ -67,7 +67,7 @@ bool parse_digits(std::string_view text, uint64_t& number) {
 
 base::Error no_part(std::string_view text) {
     return {
-        fmt::format("'{}' is no part of one; write a number from 0 to 1, such as 0.2, 1e-12 or "
+        fmt::format("'{}' is no number from 0 to 1; write one such as 0.2, 1e-12 or "
                     "1/8",
                     text.substr(0, 40))};
 }

@@ -170,7 +170,7 @@ private:
             const uint32_t reaction = read_slowness(entry, "reaction");
             if (compute == 1000 && reaction == 1000 && !notes_.failed())
                 notes_.fail(entry.line,
-                            "slow: by how much is missing; write compute: 3/2 or "
+                            "slow: the factor is missing; write compute: 3/2 or "
                             "reaction: 3/2");
             for (const uint32_t rank : read_list_of(
                      "GPU", *who, "gpus", [&](std::string_view word) { return gpu(word); },

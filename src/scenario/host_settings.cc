@@ -115,7 +115,7 @@ std::vector<Setting> machine_settings() {
          "of the bus: what a first packet takes besides, and what a packet takes into memory once "
          "it is whole; off: nothing"},
         {"hosts.memory.max_inline", Use::always, size32(TULLE_AT(host.memory.max_inline)),
-         "a message that is no longer comes with the doorbell and is not fetched"},
+         "messages up to this size come with the doorbell and are not fetched"},
         {"hosts.cpu.per_message_sent", Use::always, duration(TULLE_AT(host.cpu.per_message_sent)),
          "time of processors, for the report alone; what slows traffic down is a toll"},
         {"hosts.cpu.per_message_received", Use::always,

@@ -136,7 +136,7 @@ TEST(hpcc, what_is_wrong_is_said_with_file_and_line) {
               "c.txt:1: RP_TIMER: 'soonus' is no number of at most 18 digits with a unit; write a "
               "duration such as 1.5us");
     EXPECT_EQ(with("EWMA_GAIN 2"),
-              "c.txt:1: EWMA_GAIN: '2' is no part of one; write a number from 0 to 1, such as 0.2, "
+              "c.txt:1: EWMA_GAIN: '2' is no number from 0 to 1; write one such as 0.2, "
               "1e-12 or 1/8");
     EXPECT_EQ(with("TOPOLOGY_FILE none.txt"), "c.txt:1: TOPOLOGY_FILE: cannot open none.txt");
     EXPECT_EQ(with("FLOW_FILE g.txt").substr(0, 21), "c.txt:1: FLOW_FILE: '");

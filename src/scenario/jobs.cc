@@ -375,7 +375,7 @@ JobReader::Step JobReader::read_step(const Value& map, const Placement& where) {
     const size_t kinds = map.keys.size() - (name != nullptr ? 1 : 0);
     if (kinds != 1) {
         notes_.fail(map.line,
-                    "a step is one thing; write one of all_reduce, reduce_scatter, "
+                    "a step does one thing; write one of all_reduce, reduce_scatter, "
                     "all_gather, all_to_all, broadcast, compute");
         return step;
     }
@@ -491,7 +491,7 @@ std::vector<uint64_t> JobReader::read_sizes(const Value& map) {
     const Value* bytes = map.find("bytes");
     const Value* sizes = map.find("sizes");
     if ((bytes == nullptr) == (sizes == nullptr)) {
-        notes_.fail(map.line, bytes == nullptr ? "how much is missing; write bytes: 64MiB"
+        notes_.fail(map.line, bytes == nullptr ? "the size is missing; write bytes: 64MiB"
                                                : "bytes has no effect beside sizes; remove one");
         return {};
     }
@@ -654,7 +654,7 @@ void JobReader::read_memory(const Value& map, const workload::Job& job) {
     const std::vector<uint32_t> who = ranks(map, "ranks");
     if (notes_.failed() || !has_memory(place_.gpus, map.line, notes_)) return;
     if (map.find("bytes") == nullptr)
-        return notes_.fail(map.line, "how much is missing; write bytes: 1MiB");
+        return notes_.fail(map.line, "the size is missing; write bytes: 1MiB");
     enum class Operation : uint8_t { load, store, copy } operation = Operation::load;
     KeyReader(map, notes_)
         .word("operation",
@@ -735,7 +735,7 @@ void JobReader::read_storage(const Value& map, const workload::Job& job) {
     storage.initiators = ranks(map, "initiators");
     storage.targets = read_targets(map);
     if (map.find("bytes") == nullptr)
-        notes_.fail(map.line, "how much is missing; write bytes: 64MiB");
+        notes_.fail(map.line, "the size is missing; write bytes: 64MiB");
     storage.bytes = size(map, "bytes", 1);
     storage.block = size(map, "block", storage.block);
     storage.depth = static_cast<uint32_t>(number(map, "depth", storage.depth, 1, 65536));

@@ -142,7 +142,7 @@ TEST(gpus, what_is_wrong_with_them_is_said) {
     EXPECT_EQ(said(entry, "{slow: [{gpus: [8], compute: 2}]}"),
               "s.yaml:2: gpus: there is no GPU '8'; the 8 GPUs count from 0 to 7");
     EXPECT_EQ(said(entry, "{slow: [{gpus: [1]}]}"),
-              "s.yaml:2: slow: by how much is missing; write compute: 3/2 or reaction: 3/2");
+              "s.yaml:2: slow: the factor is missing; write compute: 3/2 or reaction: 3/2");
     EXPECT_EQ(said(entry, "{slow: [{gpus: [1], compute: 1/2}]}"),
               "s.yaml:2: compute: a slow GPU takes longer; write 3/2 or so");
     EXPECT_EQ(said(entry, "{per_sever: 4}"),
@@ -234,7 +234,7 @@ TEST(jobs, storage_reads_from_hosts_without_a_gpu) {
 }
 
 TEST(jobs, what_is_wrong_with_a_collective_is_said) {
-    EXPECT_EQ(said("all_reduce: {}"), "s.yaml:4: how much is missing; write bytes: 64MiB");
+    EXPECT_EQ(said("all_reduce: {}"), "s.yaml:4: the size is missing; write bytes: 64MiB");
     EXPECT_EQ(said("all_reduce: {bytes: 0}"), "s.yaml:4: bytes: it is at least one byte");
     EXPECT_EQ(said("all_reduce: {bytes: 1, sizes: {from: 1, to: 2}}"),
               "s.yaml:4: bytes has no effect beside sizes; remove one");
@@ -345,17 +345,18 @@ TEST(jobs, of_many_messages_are_generated) {
 TEST(jobs, what_is_wrong_with_a_job_or_with_storage_is_said) {
     EXPECT_EQ(said("job: {}"), "s.yaml:4: the steps are missing; write steps: [{compute: 1ms}]");
     EXPECT_EQ(said("job: {steps: []}"), "s.yaml:4: a job has at least one step");
-    EXPECT_EQ(said("job: {steps: [{compute: 1ms, all_reduce: {bytes: 1}}]}"),
-              "s.yaml:4: a step is one thing; write one of all_reduce, reduce_scatter, all_gather, "
-              "all_to_all, broadcast, compute");
+    EXPECT_EQ(
+        said("job: {steps: [{compute: 1ms, all_reduce: {bytes: 1}}]}"),
+        "s.yaml:4: a step does one thing; write one of all_reduce, reduce_scatter, all_gather, "
+        "all_to_all, broadcast, compute");
     EXPECT_EQ(said("job: {steps: [{name: nothing}]}").substr(0, 34),
-              "s.yaml:4: a step is one thing; wri");
+              "s.yaml:4: a step does one thing; w");
     EXPECT_EQ(said("job: {steps: [{all_reduce: {bytes: 1, ranks: [0]}}]}"),
               "s.yaml:4: ranks belongs to the job, not to a step of it");
     EXPECT_EQ(said("job: {steps: [{compute: soon}]}").substr(0, 18), "s.yaml:4: compute:");
     EXPECT_EQ(said("job: {steps: [{storage: {bytes: 1}}]}").substr(0, 45),
               "s.yaml:4: unknown key 'storage' in a step; th");
-    EXPECT_EQ(said("storage: {}"), "s.yaml:4: how much is missing; write bytes: 64MiB");
+    EXPECT_EQ(said("storage: {}"), "s.yaml:4: the size is missing; write bytes: 64MiB");
     EXPECT_EQ(said("storage: {bytes: 1, operation: send}"),
               "s.yaml:4: operation: 'send' is unknown here; write read or write");
     EXPECT_EQ(said("storage: {bytes: 1, targets: [s0r1]}"),
@@ -381,7 +382,7 @@ TEST(memory, is_refused_where_servers_have_none) {
               "s.yaml:2: memory: it is shared over the network inside servers; write scale_up: "
               "nvlink4");
     EXPECT_EQ(says("scale_up: nvlink4, memory: 1", ""),
-              "s.yaml:4: how much is missing; write bytes: 1MiB");
+              "s.yaml:4: the size is missing; write bytes: 1MiB");
     EXPECT_EQ(says("scale_up: nvlink4, memory: 1", "bytes: 1KiB, hardware: 1ns"),
               "s.yaml:4: hardware: it is at least 10ns");
 }

@@ -43,7 +43,7 @@ constexpr KnownKey kServingKeys[] = {
     {"file", "file",
      "instead of these four: a line a request, when it comes and the tokens of prompt and answer, "
      "such as `1.5s 800 200`"},
-    {"sequences", "number", "answers of a replica at once at most; 256 by default, as vLLM"},
+    {"sequences", "number", "most answers of a replica at once; 256 by default, as in vLLM"},
     {"step_tokens", "number", "new tokens of a replica in a step at most; 8192 by default"},
     {"two_batches", "yes or no",
      "two halves of a batch take turns: one computes while the other talks to experts"},

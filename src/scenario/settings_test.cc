@@ -170,7 +170,7 @@ TEST(settings, a_wrong_value_is_answered_with_what_to_write) {
     EXPECT_EQ(fabric_answer("flow_control: pfc\npfc: {priorities: 3}"),
               "f:2: fabric.pfc.priorities: write a list of lanes, such as [3, 4]");
     EXPECT_EQ(fabric_answer("marking: ecn\necn: {pmax: 1.5}"),
-              "f:2: fabric.ecn.pmax: '1.5' is no part of one; write a number from 0 to 1, such as "
+              "f:2: fabric.ecn.pmax: '1.5' is no number from 0 to 1; write one such as "
               "0.2, 1e-12 or 1/8");
     EXPECT_EQ(
         fabric_answer("switch: {alpha: 0/8}"),

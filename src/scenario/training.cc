@@ -62,7 +62,7 @@ constexpr KnownKey kKeys[] = {
      "default"},
     {"servers_of_token", "number", "with deepep: that a token goes to at most; 4 by default"},
     {"hot", "number",
-     "with deepep: an eighth of the experts is so many times as likely; 1 by default"},
+     "with deepep: how many times as likely an eighth of the experts is; 1 by default"},
     {"bucket", "number", "parameters at least that replicas exchange at once; as Megatron-Core"},
     {"efficiency", "number from 0 to 1",
      "of the GPU's peak in a layer; by default as fitted to published steps"},
@@ -286,7 +286,7 @@ private:
         const Value* data = map_.find("data");
         if (data == nullptr || !notes_.expect_map(*data, "data", kStoreKeys)) return;
         if (data->find("bytes") == nullptr)
-            notes_.fail(data->line, "data: how much is missing; write bytes: 64MiB");
+            notes_.fail(data->line, "data: the size is missing; write bytes: 64MiB");
         if (const Value* mode = data->find("mode"))
             notes_.fail(mode->line, "mode has no effect here; it goes with checkpoint");
         KeyReader(*data, notes_).size("bytes", entry_.options.data_bytes);

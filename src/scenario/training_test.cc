@@ -107,7 +107,7 @@ TEST(training, says_what_is_missing_of_failures_and_stores) {
     EXPECT_TRUE(says(", failures: {}", "write per_node_day: rsc-1"));
     EXPECT_TRUE(says(", failures: {per_node_day: rsc-1}", "write checkpoint: {}, or save: 10s"));
     EXPECT_TRUE(says(", failures: {per_node_day: 2, save: 1s}", "per_node_day"));
-    EXPECT_TRUE(says(", data: {}", "how much is missing"));
+    EXPECT_TRUE(says(", data: {}", "the size is missing"));
     EXPECT_TRUE(says(", data: {bytes: 1, mode: blocking}", "it goes with checkpoint"));
     EXPECT_TRUE(says(", checkpoint: {}", "storage has no targets"));
     const sim::Setup setup = setup_of(of_model(", failures: {per_node_day: llama3, save: 9s}"));
