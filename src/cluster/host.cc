@@ -353,10 +353,19 @@ void HostNode::start(Instant now) {
     }
     if (!adapter_.has_work()) return;
     const uint32_t index = cabling_.store.take();
-    if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index)))
-        return cabling_.store.give_back(index);
+    if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index))) {
+        cabling_.store.give_back(index);
+        return hold_full_lanes(now);
+    }
     transmit(now, index);
     await_line();
+}
+
+// With PFC a pause says when a lane is held. With credits the host finds out when it wants to send.
+void HostNode::hold_full_lanes(Instant now) {
+    if (!cabling_.has_credits()) return;
+    for (uint16_t lanes = adapter_.waiting_lanes(now); lanes != 0; lanes &= lanes - 1)
+        cabling_.hold(plan_.port, static_cast<uint32_t>(std::countr_zero(lanes)), now);
 }
 
 void HostNode::transmit(Instant now, uint32_t index) {
@@ -379,7 +388,9 @@ void HostNode::transmit(Instant now, uint32_t index) {
     else
         port_->busy_until = cabling_.transmit(*port_, index, now);
     if (sender_) port_->busy_until = std::max(port_->busy_until, sender_->pay(now, payload));
-    if (cabling_.has_credits()) update_room(lane);
+    if (!cabling_.has_credits()) return;
+    cabling_.let_go(plan_.port, lane, now);
+    update_room(lane);
 }
 
 Instant HostNode::transmit_observed(Instant now, uint32_t index) {

@@ -210,6 +210,7 @@ private:
         next_[kDeadline] = adapter_.next_deadline();
     }
     void update_room(uint32_t lane);
+    void hold_full_lanes(Instant now);
     void sample_rate(Instant now, const wire::Packet& packet);
 
     const fabric::Settings& settings_;

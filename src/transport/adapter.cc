@@ -676,6 +676,23 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     return false;
 }
 
+bool Adapter::lacks_only_room(QueuePair& qp, Instant now) {
+    if (standing(qp, now) == Standing::ready) return true;
+    const auto payload = qp.may_answer() ? plan_response(core_, qp, now) : std::nullopt;
+    return payload && (*payload == 0 || qp.requester.next_allowed <= now);
+}
+
+// poll_transmit() does not look at the queue pairs of a lane without any room.
+uint16_t Adapter::waiting_lanes(Instant now) {
+    uint16_t waiting = core_.answering.filled();
+    for (uint16_t left = core_.ready.filled() & ~waiting; left != 0; left &= left - 1) {
+        const auto lane = static_cast<uint8_t>(std::countr_zero(left));
+        const auto waits = [&](QueuePair& qp) { return lacks_only_room(qp, now); };
+        if (core_.ready.any_of(lane, core_.queue_pairs_, waits)) waiting |= left & -left;
+    }
+    return waiting;
+}
+
 void Adapter::prefetch(uint32_t depth) const {
     constexpr size_t kFew = 4;
     const auto& table = core_.queue_pairs_;

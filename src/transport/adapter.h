@@ -163,6 +163,8 @@ public:
         return (core_.ready.filled() | core_.answering.filled()) != 0 ||
                !core_.notifications.empty();
     }
+    // Lanes with a packet that lacks nothing but room, after poll_transmit() has refused.
+    uint16_t waiting_lanes(Instant now);
     // Completes a WRITE, READ or bind that the owner carried out itself, without packets, as if it
     // had gone the usual way. It must have been posted before everything that this queue pair has
     // in progress.
@@ -196,6 +198,7 @@ private:
 
     bool send_notification(const Lanes& lanes, Packet& packet);
     TULLE_HOT bool send_answer(Instant now, const Lanes& lanes, Packet& packet);
+    bool lacks_only_room(QueuePair& qp, Instant now);
     TULLE_HOT Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;

@@ -166,6 +166,12 @@ public:
         list.last = kNone;
         filled_ = static_cast<uint16_t>(filled_ & ~(1u << lane));
     }
+    template <class Predicate>
+    bool any_of(uint8_t lane, Table& table, Predicate&& holds) const {
+        uint32_t index = lists_[lane].first;
+        while (index != kNone && !holds(*table[index])) index = (*table[index]).*kNext;
+        return index != kNone;
+    }
     // Moves the first behind the last.
     void rotate(uint8_t lane, Table& table) {
         List& list = lists_[lane];

@@ -68,6 +68,16 @@ TEST(CreditLaw, a_buffer_above_128_kib_gives_nothing_more) {
     EXPECT_GT(of_packets(infiniband(124 << 10, kDelay), kPackets), at_128);
 }
 
+// The line of the sender is idle for the rest of each round trip, and its port is held meanwhile.
+TEST(CreditLaw, counts_how_long_a_host_waits_for_credits) {
+    constexpr int64_t kPackets = 5;
+    constexpr int64_t kRounds = 40;
+    Lab lab = infiniband(kPackets * 65 * 64, 10_us);
+    lab.flows = {Flow{.source = 0, .destination = 1, .bytes = kRounds * kPackets * 4096}};
+    const int64_t held = round_trip(10_us) - kPackets * kPacketBytes * kPs;
+    EXPECT_EQ(link(run(lab), 0).paused.ps, (kRounds - 1) * held);
+}
+
 // The same law between switches, where the buffer is free once the packet has gone on.
 TEST(CreditLaw, holds_between_switches) {
     Lab lab = infiniband(10 * 65 * 64, 1_us);
