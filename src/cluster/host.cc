@@ -59,8 +59,8 @@ void HostNode::begin() {
     set_up(plan_.send_toll, sender_);
     set_up(plan_.receive_toll, receiver_);
     receives_at_once_ = plan_.receive_latency.ps == 0 && !memory_.rate;
-    is_observed_ =
-        plan_.trace != nullptr || account_ != nullptr || plan_.has_tenants || cabling_.telemetry;
+    is_recorded_ = plan_.trace != nullptr || plan_.has_tenants || cabling_.telemetry;
+    is_observed_ = is_recorded_ || account_ != nullptr;
     room_for_completions_ = completions_;
     TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
@@ -199,6 +199,7 @@ void HostNode::receive_observed(Instant now, uint32_t index) {
     if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
         account_->receive(now, index);
     const wire::Packet& packet = cabling_.store.packet(index);
+    if (!is_recorded_) return adapter_.on_packet(now, packet);
     const uint64_t violations = adapter_.counters().pkey_violations;
     take_packet(now, index);
     if (adapter_.counters().pkey_violations != violations)

@@ -124,12 +124,11 @@ uint32_t run_together(Simulation& simulation, Conductor& conductor) {
 
 // One pass. It follows the chain of causes if one is given.
 base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& options,
-                                   std::vector<sim::ChainLink> chain,
-                                   std::array<bool, 2> is_smooth = {}) {
+                                   sim::FirstRun first = {}) {
     const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
     const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
     LargePages memory;
-    auto built = Simulation::build(setup, partitions, &memory, std::move(chain), is_smooth);
+    auto built = Simulation::build(setup, partitions, &memory, std::move(first));
     if (!built) return built.error();
     Simulation& simulation = **built;
     if (options.on_begin) options.on_begin();
@@ -157,7 +156,7 @@ base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& optio
 }  // namespace
 
 base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
-    auto result = run_once(setup, options, {});
+    auto result = run_once(setup, options);
     const bool is_worth_it = result && options.explains && !result->account.chain.empty() &&
                              result->end != sim::Result::End::interrupted &&
                              result->end != sim::Result::End::plugin_failed;
@@ -173,7 +172,7 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     Options without_sink = options;
     without_sink.on_records = {};
     auto again = run_once(has_records ? without_records : setup, without_sink,
-                          result->account.chain, sim::is_smooth(setup, *result));
+                          sim::FirstRun::of(setup, *result));
     if (again && again->end == result->end) result->account = std::move(again->account);
     return result;
 }

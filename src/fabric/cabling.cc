@@ -54,7 +54,7 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
     ports_.push_back(port);
     lines_.emplace_back(rate);
     ports_.back().has_errors = !errors.is_clean();
-    ports_.back().spends_credits = has_credits_;
+    ports_.back().spends_credits = has_credits_ && port.spends_credits;
     ports_.back().writes_telemetry = telemetry && !port.is_host;
     ports_.back().takes_long_ways = !settings_.short_ways;
     ports_.back().settle();
@@ -176,7 +176,7 @@ void Cabling::note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t l
 }
 
 Place Cabling::credit_root_of(uint32_t p, uint32_t lane) const {
-    if (journal == nullptr) return kNowhere;
+    if (journal == nullptr || !ports_[p].peer_needs_credits) return kNowhere;
     return ports_[p].is_host ? place(p) : journal->credit_root(p * lanes_ + lane);
 }
 
@@ -221,6 +221,7 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
     transit = {};
     Duration response{};
     uint32_t bytes = 0;
+    const bool tells_nothing = from.owed.credits != 0 && !from.peer_needs_credits;
     if (from.owed.credits != 0) {
         const auto lane = static_cast<uint8_t>(std::countr_zero(from.owed.credits));
         from.owed.credits = static_cast<uint16_t>(from.owed.credits & (from.owed.credits - 1));
@@ -250,6 +251,10 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
     const Instant end = occupy(p, now, bytes);
     if (from.is_tapped && transit.hops != kWarning)
         capture(from, end, flow_control_packet(transit), nullptr);
+    if (tells_nothing) {
+        store.give_back(index);
+        return end;
+    }
     transit.at = end + from.delay + response;
     put(from, index, true);
     return end;

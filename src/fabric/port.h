@@ -102,8 +102,9 @@ struct alignas(64) Port {
     uint32_t flow_control_packets = 0;  // sent
     uint16_t peer_partition = 0;
     uint16_t honours_pause = 0;           // priorities in which it heeds pauses itself
-    uint8_t next_lane : 7 = 0;            // round robin
+    uint8_t next_lane : 6 = 0;            // round robin
     bool is_a : 1 = false;                // the first end of its cable
+    bool peer_needs_credits : 1 = true;   // it is told of new ones
     uint8_t alpha_doublings : 7 = 0;      // of the dynamic threshold of this input
     bool takes_long_ways : 1 = false;     // for tests: every packet is treated as unusual
     bool is_host : 1 = false;             // its queue is not visible: held whenever it may not send
@@ -121,7 +122,7 @@ struct alignas(64) Port {
     bool has_errors : 1 = false;
     bool writes_telemetry : 1 = false;  // into data packets
     bool is_watched : 1 = false;        // the partition has a journal
-    bool spends_credits : 1 = false;    // of InfiniBand
+    bool spends_credits : 1 = true;     // of InfiniBand
     bool is_special : 1 = false;        // any of these but the last two
 
     explicit Port(Rate rate) {

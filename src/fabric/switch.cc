@@ -260,7 +260,8 @@ void Switch::free_buffer(Instant now, uint32_t port) {
     const uint32_t bytes = to.sending_bytes;
     if (bytes == 0) return;
     to.sending_bytes = 0;
-    if (cabling_.journal != nullptr && to.sending_in_port < plan_.port_count) [[unlikely]]
+    const bool is_noted = cabling_.journal != nullptr && to.sending_in_port < plan_.port_count;
+    if (is_noted && ports_[to.sending_in_port].peer_needs_credits) [[unlikely]]
         cabling_.note_left(global(to.sending_in_port), to.sending_in_lane, global(port),
                            to.sending_in_lane, now);
     release(now, to.sending_in_port, to.sending_in_lane, bytes);

@@ -119,7 +119,7 @@ bool lets_answers_be(const HostSettings& host) {
            host.congestion == transport::Algorithm::none;
 }
 
-bool is_smooth_inside(const Setup& setup, const Result& result) {
+bool is_smooth(const Setup& setup, const Result& result) {
     const Totals& totals = result.totals;
     return totals.retransmitted == 0 && totals.trimmed == 0 &&
            std::ranges::count(totals.dropped, 0u) == std::ssize(totals.dropped) &&
@@ -127,12 +127,24 @@ bool is_smooth_inside(const Setup& setup, const Result& result) {
            std::ranges::all_of(setup.host_overrides, lets_answers_be, &HostOverride::host);
 }
 
+FirstRun::OfNetwork known_of(const Setup& setup, const Result& result) {
+    FirstRun::OfNetwork known{.is_smooth = is_smooth(setup, result), .was_held = {}};
+    known.was_held.resize(2 * setup.graph.cables.size());
+    for (const LinkResult& link : result.links) {
+        const bool is_a =
+            setup.graph.cables[link.cable].a == topology::CableEnd{link.node, link.port};
+        known.was_held[fabric::place_of(link.cable, is_a)] = link.was_held;
+    }
+    return known;
+}
+
 }  // namespace
 
-std::array<bool, 2> is_smooth(const Setup& setup, const Result& result) {
-    const bool inside =
-        setup.scale_up && result.scale_up && is_smooth_inside(*setup.scale_up, *result.scale_up);
-    return {is_smooth_inside(setup, result), inside};
+FirstRun FirstRun::of(const Setup& setup, const Result& result) {
+    FirstRun first{.chain = result.account.chain, .networks = {known_of(setup, result)}};
+    if (setup.scale_up && result.scale_up)
+        first.networks[1] = known_of(*setup.scale_up, *result.scale_up);
+    return first;
 }
 
 TimeAccount account_for(const Setup& setup, const std::vector<ChainLink>& chain, const Ranks& ranks,

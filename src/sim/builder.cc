@@ -76,6 +76,10 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.peer_cuts_through = !peer.is_host() && there.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
     port.is_watched = share_.is_explained;
+    if (share_.is_explained && !share_.first->was_held.empty()) {
+        port.spends_credits = share_.first->was_held[fabric::place_of(link.cable, port.is_a)];
+        port.peer_needs_credits = share_.first->was_held[fabric::place_of(link.cable, !port.is_a)];
+    }
     port.is_guarded = is_guarded(node, number);
     port.leads_to_host = !port.is_host && peer.is_host();
     port.headroom_bytes = wiring_.headroom_of(cable, node);
@@ -141,7 +145,7 @@ void Builder::add_nodes(const Negotiation& negotiation) {
             setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
     if (share_.is_explained)
         for (auto& partition : network_->partitions_)
-            partition->keep_journal(share_.notes_crossings, share_.is_smooth);
+            partition->keep_journal(share_.notes_crossings, share_.first->is_smooth);
     if (network_->history_)
         for (auto& partition : network_->partitions_)
             for (const control::Repair& repair : network_->history_->repairs)

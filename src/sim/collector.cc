@@ -109,8 +109,11 @@ private:
         link.busy = cabling.rate(p).time_for(port.wire_bytes);
         link.flow_control_packets = port.flow_control_packets;
         link.pauses_received = counters.pauses_received;
-        for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
-            link.paused += {static_cast<int64_t>(cabling.wait(p, lane).held_ps)};
+        for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) {
+            const fabric::LaneWait& waiting = cabling.wait(p, lane);
+            link.paused += {static_cast<int64_t>(waiting.held_ps)};
+            link.was_held |= waiting.held_since != Instant{};
+        }
         link.peak_queue_bytes = port.peak_queue_bytes;
         link.marked = counters.marked;
         std::ranges::copy(counters.dropped, link.dropped.begin());

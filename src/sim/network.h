@@ -50,9 +50,9 @@ struct Share {
     std::vector<Connection>* connections = nullptr;
     const std::vector<Connection>* opened_later = nullptr;  // on use; only their levels count
     std::vector<SwitchGroup>* groups = nullptr;
-    bool is_explained = false;     // record where time goes, see Network::watch()
-    bool notes_crossings = false;  // and whose packets cross which port
-    bool is_smooth = false;        // see is_smooth()
+    bool is_explained = false;                   // record where time goes, see Network::watch()
+    bool notes_crossings = false;                // and whose packets cross which port
+    const FirstRun::OfNetwork* first = nullptr;  // of a network that is explained
 };
 
 // The delay of the shortest cable. The graph has been checked.

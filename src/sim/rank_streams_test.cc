@@ -62,11 +62,12 @@ struct Found {
 // Once for what happens, and once more for where the time went.
 Found run(const Setup& setup, size_t partitions) {
     Found found;
-    found.result = testing::run(setup, partitions, {});
+    found.result = testing::run(setup, partitions);
     found.hash = run_hash(Setup(), found.result);
     EXPECT_FALSE(found.result.account.chain.empty());
     if (found.result.account.chain.empty()) return found;
-    found.result.account = testing::run(setup, partitions, found.result.account.chain).account;
+    const FirstRun first{.chain = found.result.account.chain};
+    found.result.account = testing::run(setup, partitions, first).account;
     return found;
 }
 

@@ -64,7 +64,8 @@ struct LinkResult {
     Duration busy{};
     uint64_t flow_control_packets = 0;  // pause frames or credit packets that it sent
     uint64_t pauses_received = 0;
-    Duration paused{};  // held by pause frames or lack of credits, with something to send
+    Duration paused{};      // held by pause frames or lack of credits, with something to send
+    bool was_held = false;  // so, if only for an instant
     uint64_t peak_queue_bytes = 0;
     uint64_t marked = 0;
     std::array<uint64_t, kDropCauses> dropped{};

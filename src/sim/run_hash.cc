@@ -110,6 +110,10 @@ bool counts(const transport::AlgorithmSettings& all, const void* field, const Kn
 bool counts(const workload::Task& task, const void* field, const Known&) {
     return field != &task.mark || task.mark != 0;
 }
+// `paused` says it, but for an instant.
+bool counts(const LinkResult& link, const void* field, const Known&) {
+    return field != &link.was_held;
+}
 bool counts(const Totals& totals, const void* field, const Known&) {
     if (field == &totals.lost_words) return totals.lost_words != 0;
     return field != &totals.words || totals.words != 0;

@@ -130,8 +130,7 @@ base::Result<Duration> window_of(const Setup& setup) {
 
 base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions,
                                                             std::pmr::memory_resource* memory,
-                                                            std::vector<ChainLink> chain,
-                                                            std::array<bool, 2> is_smooth) {
+                                                            FirstRun first) {
     if (auto error = setup.graph.check()) return *error;
     if (setup.scale_up)
         if (auto error = setup.scale_up->graph.check()) return *error;
@@ -140,7 +139,7 @@ base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, 
         std::ranges::any_of(setup.flows,
                             [](const Flow& flow) { return flow.operation == Verb::read; }))
         return reads_unreliably(setup);
-    std::unique_ptr<Simulation> simulation(new Simulation(setup, std::move(chain), is_smooth));
+    std::unique_ptr<Simulation> simulation(new Simulation(setup, std::move(first)));
     if (auto error = simulation->build(partitions, memory)) return *error;
     return simulation;
 }
@@ -184,7 +183,7 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     const auto window = window_of(setup_);
     if (!window) return window.error();
     window_ = *window;
-    const bool is_explained = !chain_.empty();
+    const bool is_explained = follows_chain();
     const Share share{window_,
                       memory,
                       {},
@@ -193,7 +192,7 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                       &ranks_.groups[0],
                       is_explained,
                       is_explained,
-                      is_smooth_[0]};
+                      &first_.networks[0]};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
@@ -206,7 +205,7 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                      &ranks_.groups[1],
                      is_explained,
                      false,
-                     is_smooth_[1]};
+                     &first_.networks[1]};
         for (const RankPlace& place : setup_.ranks)
             if (place.scale_up != topology::kNone)
                 inside.home[place.scale_up] = network_->partition_of(place.endpoint);
@@ -214,9 +213,9 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
         if (!scale_up) return scale_up.error();
         scale_up_ = std::move(*scale_up);
     }
-    for (const ChainLink& link : chain_)
+    for (const ChainLink& link : first_.chain)
         if (!link.is_task) network_->watch_flow(static_cast<uint32_t>(link.id));
-    ranks_.begin({network_.get(), scale_up_.get()}, chain_);
+    ranks_.begin({network_.get(), scale_up_.get()}, first_.chain);
     return std::nullopt;
 }
 
@@ -279,7 +278,7 @@ Result Simulation::finish_account(Result::End end) {
     Result result = network_->finish_briefly(end, program_has_ended());
     if (scale_up_) scale_up_->finish_briefly(end, program_has_ended());
     say_why_stuck(result);
-    result.account = account_for(setup_, chain_, ranks_, *network_, scale_up_.get());
+    result.account = account_for(setup_, first_.chain, ranks_, *network_, scale_up_.get());
     return result;
 }
 

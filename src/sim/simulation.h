@@ -21,13 +21,11 @@ public:
     static constexpr uint64_t kNoWindow = Network::kNoWindow;
 
     // Returns an error if the setup is wrong. Ports and packets lie in `memory`, which outlives the
-    // simulation. `chain`: from the Result::account of an earlier run of the same setup. If it is
-    // given, the result contains only where the time of the chain went and how the run ended; if
-    // it is empty, nothing is followed. `is_smooth`: the answer of sim::is_smooth() for that run.
+    // simulation. `first`: what is known from an earlier run of the same setup. If it has a chain,
+    // the result contains only where the time of the chain went and how the run ended.
     static base::Result<std::unique_ptr<Simulation>> build(
         const Setup& setup, size_t partitions,
-        std::pmr::memory_resource* memory = std::pmr::new_delete_resource(),
-        std::vector<ChainLink> chain = {}, std::array<bool, 2> is_smooth = {});
+        std::pmr::memory_resource* memory = std::pmr::new_delete_resource(), FirstRun first = {});
 
     size_t partitions() const { return network_->partitions(); }
     // A partition of the network between servers, for progress displays and checks of invariants.
@@ -49,7 +47,7 @@ public:
     bool has_failed_plugin() const;
     size_t flows_done() const { return network_->flows_done(); }
     uint64_t tasks_done() const { return ranks_.tasks_done(); }
-    bool follows_chain() const { return !chain_.empty(); }
+    bool follows_chain() const { return !first_.chain.empty(); }
     bool program_is_done() const { return ranks_.is_done(); }
     // Whether some rank is computing, so that time passes although no packet may move.
     bool is_computing() const { return ranks_.next_at() != Instant::never(); }
@@ -58,8 +56,8 @@ public:
     Result finish(Result::End end);
 
 private:
-    Simulation(const Setup& setup, std::vector<ChainLink> chain, std::array<bool, 2> is_smooth)
-        : setup_(setup), chain_(std::move(chain)), is_smooth_(is_smooth), ranks_(setup) {}
+    Simulation(const Setup& setup, FirstRun first)
+        : setup_(setup), first_(std::move(first)), ranks_(setup) {}
     std::optional<base::Error> find_plugins(const Setup& network);
     void say_what_failed(Result& result);
     std::optional<base::Error> build(size_t partitions, std::pmr::memory_resource* memory);
@@ -70,8 +68,7 @@ private:
     std::vector<ChainLink> find_chain(const Result& result) const;
 
     const Setup& setup_;
-    std::vector<ChainLink> chain_;  // the chain that is followed
-    std::array<bool, 2> is_smooth_;
+    FirstRun first_;
     Duration window_{};
     Instant now_{};
     std::unique_ptr<Network> network_;

@@ -9,11 +9,10 @@
 
 namespace tulle::sim::testing {
 
-// `chain`: what is followed for the account, as Simulation::build() takes it.
-inline Result run(const Setup& setup, size_t partitions = 1, std::vector<ChainLink> chain = {},
-                  std::array<bool, 2> is_smooth = {}) {
-    auto built = Simulation::build(setup, partitions, std::pmr::new_delete_resource(),
-                                   std::move(chain), is_smooth);
+// `first`: what is followed for the account, as Simulation::build() takes it.
+inline Result run(const Setup& setup, size_t partitions = 1, FirstRun first = {}) {
+    auto built =
+        Simulation::build(setup, partitions, std::pmr::new_delete_resource(), std::move(first));
     EXPECT_TRUE(built.ok()) << built.error().message;
     if (!built) return {};
     Simulation& simulation = **built;

@@ -77,9 +77,22 @@ struct TimeAccount {
 struct Result;
 struct Setup;
 
-// Whether senders of a run were held up only by their lines, pauses and credits: nothing was lost,
-// and no sender waits for answers. Then the last packet of a message met everything that delayed
-// the message, and a second run follows only that packet. By network, as workload::Tier.
-std::array<bool, 2> is_smooth(const Setup& setup, const Result& result);
+// What a second run knows from the first one of the same setup.
+struct FirstRun {
+    struct OfNetwork {
+        // Senders were held up only by their lines, pauses and credits: nothing was lost, and no
+        // sender waits for answers. Then the last packet of a message met everything that delayed
+        // the message, and the second run follows only that packet.
+        bool is_smooth = false;
+        // By place: ports that could not send at some instant. Others never lack credits, so the
+        // second run does not tell them of new ones. Empty: it is not known.
+        std::vector<bool> was_held;
+    };
+
+    std::vector<ChainLink> chain;            // empty: nothing is followed
+    std::array<OfNetwork, 2> networks = {};  // as workload::Tier
+
+    static FirstRun of(const Setup& setup, const Result& result);
+};
 
 }  // namespace tulle::sim

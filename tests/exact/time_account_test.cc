@@ -131,10 +131,10 @@ TEST(TimeAccount, of_a_smooth_run_is_in_the_last_packets) {
             for (const uint32_t source : {1u, 3u, 4u, 5u})
                 setup.flows.push_back({.source = source, .destination = 0, .bytes = 500'000});
             const Result first = sim::testing::run(setup);
-            const auto smooth = sim::is_smooth(setup, first);
-            EXPECT_TRUE(smooth[0]);
-            const auto of_all = sim::testing::run(setup, 1, first.account.chain).account;
-            const auto of_last = sim::testing::run(setup, 1, first.account.chain, smooth).account;
+            const auto known = sim::FirstRun::of(setup, first);
+            EXPECT_TRUE(known.networks[0].is_smooth);
+            const auto of_all = sim::testing::run(setup, 1, {.chain = known.chain}).account;
+            const auto of_last = sim::testing::run(setup, 1, known).account;
             ASSERT_EQ(of_last.shares.size(), of_all.shares.size());
             for (size_t i = 0; i < of_all.shares.size(); ++i) {
                 EXPECT_EQ(of_last.shares[i].kind, of_all.shares[i].kind);
@@ -143,7 +143,8 @@ TEST(TimeAccount, of_a_smooth_run_is_in_the_last_packets) {
             }
             EXPECT_GT(of_all.shares.size(), 2u);
             setup.host.window_packets = 8;
-            EXPECT_FALSE(sim::is_smooth(setup, first)[0]) << "answers open windows";
+            EXPECT_FALSE(sim::FirstRun::of(setup, first).networks[0].is_smooth)
+                << "answers open windows";
         }
 }
 
