@@ -1,6 +1,7 @@
 #include "sim/course.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tulle::sim {
 namespace {
@@ -70,7 +71,9 @@ bool Course::is_idle(Instant at) {
     const bool nothing_moved = hops == hops_;
     period_ = period;
     hops_ = hops;
-    return nothing_moved && period * quiet_ > last_input_ - Instant{} + quiet_;
+    // After a single quiet period this may be the instant at which a slow sender goes on.
+    const bool is_quiet = std::exchange(was_quiet_, nothing_moved) && nothing_moved;
+    return is_quiet && period * quiet_ > last_input_ - Instant{} + quiet_;
 }
 
 // All work has ended, and what it left under way has had its time.

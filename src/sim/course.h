@@ -36,9 +36,10 @@ private:
     size_t ends_seen_ = 0;
     Instant last_end_ = Instant::never();  // of all flows and the program
     Instant last_input_{};                 // no flow, job, fault or table write begins after this
-    Duration quiet_{};    // after this long without a packet no more packets will come
-    int64_t period_ = 0;  // the last one that was checked; each is as long as `quiet_`
-    uint64_t hops_ = 0;   // before that period
+    Duration quiet_{};        // after this long without a packet no more packets will come
+    int64_t period_ = 0;      // the last one that was checked; each is as long as `quiet_`
+    uint64_t hops_ = 0;       // before that period
+    bool was_quiet_ = false;  // nothing moved before it
 };
 
 }  // namespace tulle::sim

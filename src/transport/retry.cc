@@ -56,7 +56,8 @@ void on_silence(Core& core, QueuePair& qp, Instant now) {
         repair_oldest(core, qp, now);
     else
         go_back(qp, qp.requester.unacknowledged);
-    start_timer(core, qp, now);
+    // Its pace may keep the retry from going at once.
+    start_timer(core, qp, std::max(now, qp.requester.next_allowed));
 }
 
 void return_telemetry(const Core& core, QueuePair& qp, Signal& signal) {
