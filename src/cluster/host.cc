@@ -400,11 +400,15 @@ Instant HostNode::transmit_observed(Instant now, uint32_t index) {
     const bool is_blind = account_->is_blind(now);
     if (!is_blind && account_->begin_packet(now, index))
         cabling_.store[index].flags |= Transit::kWatched;
+    const Duration once = cabling_.line_time(plan_.port, cabling_.store[index].wire_bytes);
     const Instant line_end = cabling_.transmit(*port_, index, now);
+    const bool may_repeat =
+        port_->has_errors && settings_.link.bit_errors == fabric::BitErrors::retransmitted;
+    const Duration repeats = may_repeat ? line_end - now - once : Duration{};
     if (is_blind)
         account_->pass_over(line_end);
     else
-        account_->end_packet(now, line_end);
+        account_->end_packet(now, line_end, std::max(repeats, Duration{}));
     return line_end;
 }
 

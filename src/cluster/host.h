@@ -244,8 +244,8 @@ private:
     std::vector<Instant> last_fetched_;  // by queue pair, as the adapter numbers them
     bool is_storming_ = false;
     bool receives_at_once_ = false;  // the adapter and memory take no time
-    bool is_recorded_ = false;  // for a timeline, tenants, or telemetry for senders
-    bool is_observed_ = false;  // so, or for an account
+    bool is_recorded_ = false;       // for a timeline, tenants, or telemetry for senders
+    bool is_observed_ = false;       // so, or for an account
     // By peer: telemetry of the latest data packet of each connection, for the next answer.
     std::unordered_map<uint64_t, wire::Telemetry> to_return_;
     std::unique_ptr<HostAccount> account_;

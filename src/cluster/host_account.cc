@@ -141,7 +141,8 @@ bool HostAccount::begin_packet(Instant now, uint32_t index) {
 }
 
 // Until its last bit is sent, its own bits are the only reason.
-void HostAccount::end_packet(Instant now, Instant line_end) {
+void HostAccount::end_packet(Instant now, Instant line_end, Duration repeats) {
+    if (pays_to_send_) close_lines(now);
     const uint64_t retransmitted = adapter_.counters().retransmitted_packets;
     const bool is_again = retransmitted != retransmitted_;
     retransmitted_ = retransmitted;
@@ -150,11 +151,13 @@ void HostAccount::end_packet(Instant now, Instant line_end) {
     if (qp == nullptr) return;
     if (sends_answer_) {
         if (!qp->is_asked) return;
-        qp->asked.journey.add(ShareKind::serialization, here(), line_end - now);
+        qp->asked.journey.add(ShareKind::serialization, here(), line_end - now - repeats);
+        qp->asked.journey.add(ShareKind::loss, here(), repeats);
         qp->asked_since = line_end;
         return;
     }
-    qp->story.add(ShareKind::serialization, here(), line_end - now);
+    qp->story.add(ShareKind::serialization, here(), line_end - now - repeats);
+    qp->story.add(ShareKind::loss, here(), repeats);
     qp->since = line_end;
     qp->has_resent |= is_again;
 }
@@ -362,6 +365,16 @@ void HostAccount::close(Watched& qp, Instant now) {
         default: return add(qp.story, qp, qp.reason, since, now);
     }
     qp.has_resent = false;
+}
+
+// Memory was slow for each packet that went before those that wait, not for the last one alone.
+void HostAccount::close_lines(Instant now) {
+    for (const uint32_t number : awake_) {
+        Watched& qp = qps_[number];
+        if (!qp.is_in_sight) continue;
+        if (qp.reason == Reason::line) close(qp, now);
+        if (qp.answer_reason == Reason::line) close_answer(qp, now);
+    }
 }
 
 void HostAccount::close_answer(Watched& qp, Instant now) {

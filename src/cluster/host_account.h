@@ -76,8 +76,9 @@ public:
     }
     // A packet is about to be sent. If it is watched, it gets an account, and the result is true.
     bool begin_packet(Instant now, uint32_t index);
-    // The packet was sent; the line is busy with it until `line_end`.
-    void end_packet(Instant now, Instant line_end);
+    // The packet was sent; the line is busy with it until `line_end`, for `repeats` of that time
+    // because of bit errors.
+    void end_packet(Instant now, Instant line_end, Duration repeats);
 
     // A packet has passed the adapter. What it completes is attributed to it.
     void receive(Instant now, uint32_t index);
@@ -142,6 +143,7 @@ private:
     Reason reason_on_line(const Watched& qp, Instant now) const;
     void close(Watched& qp, Instant now);
     void close_answer(Watched& qp, Instant now);
+    void close_lines(Instant now);
     bool waited_for_lost(const Watched& qp, Duration wait) const;
     void close_round_trip(Watched& qp, Duration wait, ShareKind rest);
     template <class To>

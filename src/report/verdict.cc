@@ -115,6 +115,9 @@ std::string sentence_of(const Facts& facts, const Verdict& verdict) {
         return fmt::format("{}: {}", limit_text(verdict), serving_sentence(facts.servings.front()));
     if (!verdict.findings.empty())
         return fmt::format("{}: {}", limit_text(verdict), verdict.findings.front().sentence);
+    if (verdict.limit_permille < kAtLimitPermille)
+        return fmt::format("{}: where the rest of its time went is not followed for this work",
+                           limit_text(verdict));
     return fmt::format("nothing held it up: {}{}", limit_text(verdict), pace_text(verdict));
 }
 

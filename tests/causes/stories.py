@@ -484,6 +484,50 @@ fabric: {link: {delay: 3us}}
 hosts: {reorder_packets: 32}
 work: [{flows: [{from: 0, to: 4, bytes: 8MB}]}]
 """),
+    ("incast_behind_shared_uplinks", "incast", "h0", "cause", """
+topology: leaf-spine:leaves=2,spines=2,hosts=8
+profile: roce-v2-400g-pfc-only
+tenants: [{name: red, hosts: [0,8,9,10,11,12]},{name: blue, hosts: [1,2,3,13,14]}]
+work:
+ - {name: red, incast: {to: 0, from: [8,9,10,11,12], bytes: 2MB}}
+ - {name: blue, flows: [{from: 13, to: 2, bytes: 1MB},{from: 14, to: 3, bytes: 1MB}]}
+"""),
+    ("half_of_the_spines_of_an_all_to_all", "link_down", "spine0", "cause", """
+topology: leaf-spine:leaves=2,spines=4,hosts=4
+profile: ib-ndr-adaptive
+faults: [{at: 0us, switch: spine0, state: down},{at: 0us, switch: spine3, state: down}]
+work: [{all_to_all: {bytes: 32MiB}}]
+"""),
+    ("bit_errors_everywhere", "lossy_cable", "", "cause", """
+topology: star:6
+profile: roce-v2-400g
+fabric: {link: {bit_errors: dropped, error_rate: 2e-7}}
+hosts: {ack_timeout: 8}
+work: [{all_to_all: {bytes: 4MiB}}]
+"""),
+    ("slow_pcie_of_one_in_an_all_to_all", "host_bus", "h6", "cause", """
+topology: star:8
+profile: roce-v2-400g
+hosts: {overrides: [{match: h6, send_toll: {rate: 60Gbps}}]}
+work: [{all_to_all: {bytes: 16MiB}}]
+"""),
+    ("srd_without_a_fabric_for_20_ms", "link_down", "spine0", "cause", """
+topology: leaf-spine:leaves=2,spines=2,hosts=4
+profile: efa-srd-200g
+fabric: {route: {reroute_delay: 1s}}
+faults:
+ - {at: 50us, switch: spine0, state: down}
+ - {at: 50us, switch: spine1, state: down}
+ - {at: 20ms, switch: spine0, state: up}
+ - {at: 20ms, switch: spine1, state: up}
+work: [{shift: {by: 4, bytes: 8MB}}]
+"""),
+    ("window_of_one_packet", "window", "", "cause", """
+topology: leaf-spine:leaves=2,spines=2,hosts=4
+profile: roce-v2-400g
+hosts: {window: 1}
+work: [{all_reduce: {bytes: 256KiB}}]
+"""),
 ]
 
 

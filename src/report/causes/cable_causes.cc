@@ -6,13 +6,6 @@
 
 namespace tulle::report::causes {
 
-void Investigation::explain_sent(Place place, topology::CableEnd end, Duration time) {
-    const auto repair = static_cast<int64_t>(cables_.repair_permille(place));
-    const Duration repairs = time * repair / 1000;
-    add(CauseKind::link_retries, links_.name(end), repairs, retries_text(end), place);
-    own_bytes_ += time - repairs;
-}
-
 std::optional<uint32_t> Investigation::far_cable() const {
     for (const auto& [place, trouble] : troubles_)
         if (cables_.is_far(place / 2) && trouble.propagation.ps != 0) return place / 2;

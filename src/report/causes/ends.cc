@@ -61,7 +61,7 @@ void Investigation::explain_host(Place place, topology::CableEnd end, const Trou
     explain_adapter(place, end, trouble.queue);
     add(CauseKind::congestion_control, name, trouble.congestion,
         fmt::format("congestion control slowed the sender because of {}", name), place);
-    explain_sent(place, end, trouble.serialization);
+    own_bytes_ += trouble.serialization;
 }
 
 void Investigation::explain_adapter(Place place, topology::CableEnd end, Duration time) {

@@ -26,6 +26,7 @@ void Investigation::explain_full(Place place, topology::CableEnd end, Duration t
         const topology::CableEnd there = end_at(facts_.setup, *last);
         return explain_full(*last, there, time, links_.busy_permille(there));
     }
+    if (!to_host) time = explain_receiver(pairs, time);
     const Sharers sharers = crossings_.sharers_at(place);
     const bool is_mine = crossings_.crosses_chain(place);
     const bool is_of_own = is_mine || (!to_host && sharers.own_pairs != 0);
@@ -55,6 +56,17 @@ void Investigation::explain_full(Place place, topology::CableEnd end, Duration t
                     equals.empty() ? " had" : " and its equals had", percent_text(busy),
                     pairs.size(), is_mine ? "" : ", and what waited for it held up the rest"),
         place);
+}
+
+// Several hosts send to one. Its link would have kept them waiting for as long as it was busy,
+// however wide the way to it.
+Duration Investigation::explain_receiver(const std::vector<Pair>& pairs, Duration time) {
+    const std::optional<Place> last = links_.receiver_of_chain(pairs);
+    if (!last || crossings_.sharers_at(*last).sources < 2) return time;
+    const topology::CableEnd end = end_at(facts_.setup, *last);
+    const Duration rest = std::clamp(idle_time(links_.busy_time(end)), Duration{}, time);
+    explain_full(*last, end, time - rest, links_.busy_permille(end));
+    return rest;
 }
 
 std::optional<Place> Investigation::first_down_of(const std::set<Place>& equals) const {

@@ -13,7 +13,7 @@ namespace {
 
 using workload::Tier;
 
-// Near the limit, the work itself is named as a cause if no other takes this large a part.
+// The work itself is named as a cause if no other takes this large a part.
 constexpr int64_t kWorthNaming = 5;
 constexpr uint64_t kAtLimitPermille = 950;
 
@@ -114,11 +114,15 @@ Duration Investigation::weight(const Cause& cause) const {
     const Duration whole = account_.end - Instant{};
     // Nothing saves more than what is above the limit.
     const Duration most = facts_.span - std::min(facts_.span, facts_.limit);
-    if (cause.kind != CauseKind::own_bytes)
-        return cause.time + std::min(cause.avoidable, most) * 3 / 2;
-    if (facts_.permille(facts_.limit) >= kAtLimitPermille)
-        return std::min(cause.time, whole / kWorthNaming);
-    return cause.time - std::min(cause.time, facts_.limit);
+    const bool is_at_limit = facts_.permille(facts_.limit) >= kAtLimitPermille;
+    if (cause.kind == CauseKind::own_bytes)
+        return is_at_limit ? std::min(cause.time, whole / kWorthNaming)
+                           : cause.time - std::min(cause.time, facts_.limit);
+    Duration time = cause.time;
+    // Data of the work itself that an adapter sends anyway is no reason to miss the limit.
+    if (cause.kind == CauseKind::shared_adapter && !is_at_limit)
+        time = cause.avoidable + std::min(cause.time - cause.avoidable, whole / kWorthNaming);
+    return time + std::min(cause.avoidable, most) * 3 / 2;
 }
 
 void Investigation::add(CauseKind kind, const std::string& place, Duration time,

@@ -60,8 +60,6 @@ private:
     void explain_slow_ways();
 
     // Cables and their causes (cable_causes.cc).
-    // The time of a host's own data on its line; a link with repairs sends some of it twice.
-    void explain_sent(Place place, topology::CableEnd end, Duration time);
     // A cable on the chain that is far longer than others: its round trip holds more data than
     // windows and credits are sized for.
     std::optional<uint32_t> far_cable() const;
@@ -92,6 +90,8 @@ private:
     // Overloaded links (full_links.cc).
     // An overloaded link; the users of the link tell why.
     void explain_full(Place place, topology::CableEnd end, Duration time, uint64_t busy);
+    // What waits before a full link, and would wait at its receiver otherwise. Returns the rest.
+    Duration explain_receiver(const std::vector<Pair>& pairs, Duration time);
     // One of these links that was down.
     std::optional<Place> first_down_of(const std::set<Place>& equals) const;
     // Whether equal paths were down, or had room.

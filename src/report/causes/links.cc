@@ -73,12 +73,24 @@ std::optional<Place> Links::only_receiver(Place place, const std::vector<Pair>& 
     const uint32_t receiver = pairs.front().second;
     for (const Pair& pair : pairs)
         if (pair.second != receiver) return std::nullopt;
-    const auto& links = facts_.names.ports().of(facts_.names.hosts()[receiver]);
+    const std::optional<Place> last = link_to(receiver);
+    if (!last ||
+        sim::cable_rate(facts_.setup, *last / 2) > sim::cable_rate(facts_.setup, place / 2))
+        return std::nullopt;
+    return last;
+}
+
+std::optional<Place> Links::receiver_of_chain(const std::vector<Pair>& pairs) const {
+    std::set<uint32_t> receivers;
+    for (const Pair& pair : pairs)
+        if (crossings_.is_of_chain(pair)) receivers.insert(pair.second);
+    return receivers.size() == 1 ? link_to(*receivers.begin()) : std::nullopt;
+}
+
+std::optional<Place> Links::link_to(uint32_t host) const {
+    const auto& links = facts_.names.ports().of(facts_.names.hosts()[host]);
     const auto cabled = std::ranges::count_if(links, &topology::Ports::Link::is_cabled);
     if (cabled != 1 || !links.front().is_cabled()) return std::nullopt;
-    const uint32_t cable = links.front().cable;
-    if (sim::cable_rate(facts_.setup, cable) > sim::cable_rate(facts_.setup, place / 2))
-        return std::nullopt;
     return place_at(links.front().peer);
 }
 

@@ -27,8 +27,12 @@ public:
                               bool of_chain) const;
     // The link to the only host that all of this traffic goes to, if it is no faster.
     std::optional<Place> only_receiver(Place place, const std::vector<Pair>& pairs) const;
+    // The link to the only host that the chain's messages over a link go to.
+    std::optional<Place> receiver_of_chain(const std::vector<Pair>& pairs) const;
 
 private:
+    // The link to a host that has only one.
+    std::optional<Place> link_to(uint32_t host) const;
     // Hops from each node to a host.
     std::vector<uint32_t> hops_to(uint32_t host) const;
     std::set<Place> equals_of(topology::CableEnd end, const Pair& pair) const;
