@@ -20,15 +20,15 @@ bool is_everywhere(ShareKind kind) {
            kind == ShareKind::switching;
 }
 
-std::string where_of(const Facts& facts, const sim::TimeShare& share) {
+}  // namespace
+
+std::string share_place(const Facts& facts, const sim::TimeShare& share) {
     if (share.place != fabric::kNowhere && !is_everywhere(share.kind))
         return place_name(facts, share.tier, share.place);
     if (share.rank != sim::kNobody && share.kind == ShareKind::compute)
         return fmt::format("rank {}", share.rank);
     return "";
 }
-
-}  // namespace
 
 const char* share_name(ShareKind kind) {
     switch (kind) {
@@ -90,7 +90,7 @@ std::string place_name(const Facts& facts, workload::Tier tier, fabric::Place pl
 std::vector<ShareRow> share_rows(const Facts& facts) {
     std::vector<ShareRow> rows;
     for (const sim::TimeShare& share : facts.result.account.shares) {
-        const std::string where = where_of(facts, share);
+        const std::string where = share_place(facts, share);
         const auto same = std::find_if(rows.begin(), rows.end(), [&](const ShareRow& row) {
             return row.kind == share.kind && row.where == where;
         });

@@ -14,6 +14,9 @@ struct ShareRow {
     Duration time{};
 };
 
+// The name of the place of a share: a link, a host or a rank; empty: no place.
+std::string share_place(const Facts& facts, const sim::TimeShare& share);
+
 // One row per kind and place. Kinds that occur on every link are one row each.
 std::vector<ShareRow> share_rows(const Facts& facts);
 

@@ -98,6 +98,28 @@ fabrics:
  - {profile: ib-ndr, name: few,
     fabric: {link: {delay: 500ns}, credits: {lane_buffer: 16KiB}}}
 """),
+    ("hash with credits", "queue", """
+topology: leaf-spine:leaves=2,spines=4,hosts=4
+work: [{shift: {by: 4, bytes: 8MB}}]
+fabrics:
+ - ib-ndr
+ - {profile: ib-ndr, name: ecmp, fabric: {route: {kind: shortest, choice: ecmp}}}
+"""),
+    ("host bus under DCQCN", "host_bus", """
+topology: star:8
+work: [{all_to_all: {bytes: 8MiB}}]
+fabrics:
+ - roce-v2-400g
+ - {profile: roce-v2-400g, name: pcie3, hosts: {receive_toll: {rate: 100Gbps}}}
+"""),
+    ("link retries", "loss", """
+topology: leaf-spine:leaves=2,spines=1,hosts=4
+work: [{flows: [{from: 0, to: 4, bytes: 8MB}]}]
+fabrics:
+ - {profile: ib-ndr, name: clean, fabric: {link: {bit_errors: retransmitted}}}
+ - {profile: ib-ndr, name: errors,
+    fabric: {link: {bit_errors: retransmitted, error_rate: 3e-6}}}
+"""),
 ]
 
 
