@@ -522,6 +522,16 @@ faults:
  - {at: 20ms, switch: spine1, state: up}
 work: [{shift: {by: 4, bytes: 8MB}}]
 """),
+    ("bad_cable_under_training", "lossy_cable", "s1r2", "cause", """
+topology: rail:servers=2,rails=8
+profile: roce-v2-400g-pfc-only
+gpus: {scale_up: nvlink4}
+fabric: {cables: [{match: "s1r2-*", loss: 3e-3}]}
+hosts: {ack_timeout: 8}
+work:
+ - training: {tp: 2, zero: 1, micro_batches: 4,
+              model: {layers: 4, hidden: 1024, heads: 16, vocabulary: 8192, sequence: 2048}}
+"""),
     ("window_of_one_packet", "window", "", "cause", """
 topology: leaf-spine:leaves=2,spines=2,hosts=4
 profile: roce-v2-400g

@@ -119,9 +119,11 @@ Duration Investigation::weight(const Cause& cause) const {
         return is_at_limit ? std::min(cause.time, whole / kWorthNaming)
                            : cause.time - std::min(cause.time, facts_.limit);
     Duration time = cause.time;
-    // Data of the work itself that an adapter sends anyway is no reason to miss the limit.
-    if (cause.kind == CauseKind::shared_adapter && !is_at_limit)
-        time = cause.avoidable + std::min(cause.time - cause.avoidable, whole / kWorthNaming);
+    // Data that an adapter sends anyway, and what ranks compute, is no reason to miss the limit.
+    const bool is_own_work = cause.kind == CauseKind::shared_adapter ||
+                             (cause.kind == CauseKind::compute && cause.place.empty());
+    if (is_own_work && !is_at_limit)
+        time = cause.avoidable + std::min(time - cause.avoidable, whole / kWorthNaming);
     return time + std::min(cause.avoidable, most) * 3 / 2;
 }
 
