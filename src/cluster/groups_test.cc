@@ -105,8 +105,10 @@ private:
     transport::Qpn connect(uint32_t gpu, uint32_t group) {
         using namespace transport;
         HostNode& host = partition_.hosts()[gpu];
-        QpSetup setup{
-            .type = QpType::uc, .pd = host.pd(), .send_cq = host.cq(), .receive_cq = host.cq()};
+        QpSetup setup{.type = QpType::uc,
+                      .pd = host.user().pd(),
+                      .send_cq = host.user().cq(),
+                      .receive_cq = host.user().cq()};
         setup.send.requests = setup.receive_requests = kPieces;
         const Qpn qpn = *host.adapter().create_qp(setup);
         QpAttributes attributes;
@@ -124,20 +126,20 @@ private:
     }
     void expect_messages(uint32_t gpu, transport::Qpn qpn) {
         HostNode& host = partition_.hosts()[gpu];
-        host.expect_completions(kPieces);
+        host.user().expect_completions(kPieces);
         for (uint32_t i = 0; i < kPieces; ++i)
             EXPECT_EQ(host.adapter().post_receive(qpn, {}), transport::Refusal::none);
     }
     void send_pieces(uint32_t gpu, transport::Qpn qpn) {
         HostNode& host = partition_.hosts()[gpu];
-        host.expect_completions(kPieces);
+        host.user().expect_completions(kPieces);
         for (uint32_t i = 0; i < kPieces; ++i)
             host.add(Posting{.qpn = qpn,
                              .work = transport::Work::write_with_immediate,
                              .bytes = kPieceBytes,
-                             .lkey = host.key()});
+                             .lkey = host.user().key()});
     }
-    wire::RKey key_of(uint32_t gpu) { return {partition_.hosts()[gpu].key()}; }
+    wire::RKey key_of(uint32_t gpu) { return {partition_.hosts()[gpu].user().key()}; }
     void add_groups(uint32_t owner) {
         Group& sum = groups_[owner];
         Group& all = groups_[kGpus + owner];

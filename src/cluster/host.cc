@@ -11,18 +11,7 @@ namespace {
 
 using fabric::Transit;
 
-constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;  // modelled: only addresses exist
 constexpr uint16_t kOnlyPort = 0;
-constexpr uint64_t kTask = uint64_t{1} << 32;  // in the id of a request: it belongs to a program
-
-// Orders by time, and at one instant by number, in whatever order postings were added.
-bool is_later(const Posting& a, const Posting& b) {
-    return a.at != b.at ? a.at > b.at : a.id > b.id;
-}
-
-uint64_t peer_key(uint32_t endpoint, transport::Qpn qpn) {
-    return uint64_t{endpoint} << 32 | qpn.value;
-}
 
 }  // namespace
 
@@ -36,13 +25,9 @@ HostNode::HostNode(const fabric::Settings& settings, const Framing& framing,
       adapter_(adapter),
       memory_(adapter.memory),
       endpoint_(adapter.endpoint.value),
-      pd_(adapter_.memory().create_pd()),
-      cq_(adapter_.create_cq(1)),
+      user_(adapter_, memory_, endpoint_, plan_.send_latency, plan_.mtu),
       answer_bytes_(framing.adapter_envelope() + wire::Bth::kSize + wire::Aeth::kSize +
                     wire::AtomicAckEth::kSize) {
-    const uint32_t rights =
-        transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
-    key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
     next_.fill(Instant::never());
     rare_.fill(Instant::never());
     for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) update_room(lane);
@@ -59,19 +44,12 @@ void HostNode::begin() {
     set_up(plan_.send_toll, sender_);
     set_up(plan_.receive_toll, receiver_);
     receives_at_once_ = plan_.receive_latency.ps == 0 && !memory_.rate;
-    is_recorded_ = plan_.trace != nullptr || plan_.has_tenants || cabling_.telemetry;
-    is_observed_ = is_recorded_ || account_ != nullptr;
-    room_for_completions_ = completions_;
-    TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
+    if (plan_.trace != nullptr || plan_.has_tenants || cabling_.telemetry)
+        recorder_ = std::make_unique<HostRecorder>(framing_, cabling_, adapter_, plan_.node,
+                                                   plan_.port, plan_.trace);
+    is_observed_ = recorder_ != nullptr || account_ != nullptr;
+    user_.begin();
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
-}
-
-// An event is one packet or timer, and its completions are collected before the next event.
-void HostNode::make_room_for(uint32_t count) {
-    constexpr uint32_t kReceives = 16;  // returned at once by an error
-    if (count + kReceives <= room_for_completions_) return;
-    room_for_completions_ = std::max(completions_, count + kReceives);
-    TULLE_CHECK(adapter_.resize_cq(cq_, room_for_completions_) == transport::Refusal::none);
 }
 
 void HostNode::prefetch(uint32_t depth) const {
@@ -112,7 +90,7 @@ Instant HostNode::act(Instant until, Ends& ends) {
             case kLine: on_line_free(now, ends); break;
             case kDeadline:
                 adapter_.on_timer(now);
-                collect(now, ends);
+                user_.collect(now, ends);
                 attend(now);
                 break;
         }
@@ -163,17 +141,14 @@ void HostNode::on_packet(Instant now, Ends& ends) {
 // The packet is out of the link's buffer, and its time in the adapter begins.
 void HostNode::process(Instant now, uint32_t index, Ends& ends) {
     if (receives_at_once_) return hand_to_adapter(now, index, ends);
-    cabling_.store[index].at = stored_at(now, index);
+    // Writes to memory stay in order, so a short packet waits for the long one before it.
+    const uint32_t payload = cabling_.store.packet(index).payload_length;
+    const Duration takes = plan_.receive_latency + memory_.store(payload);
+    last_stored_ = std::max(last_stored_, now + takes);
+    cabling_.store[index].at = last_stored_;
     if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
     processed_.push(cabling_.store, index);
     start(now);
-}
-
-// Writes to memory stay in order, so a short packet waits for the long one before it.
-Instant HostNode::stored_at(Instant now, uint32_t index) {
-    const uint32_t payload = cabling_.store.packet(index).payload_length;
-    const Duration takes = plan_.receive_latency + memory_.store(payload);
-    return last_stored_ = std::max(last_stored_, now + takes);
 }
 
 void HostNode::on_processed(Instant now, Ends& ends) {
@@ -191,58 +166,17 @@ void HostNode::hand_to_adapter(Instant now, uint32_t index, Ends& ends) {
         adapter_.on_packet(now, packet);
     cabling_.store.give_back(index);
     ++delivered_;
-    if (adapter_.has_completion(cq_)) collect(now, ends);
+    if (user_.has_completion()) user_.collect(now, ends);
     attend(now);
 }
 
 void HostNode::receive_observed(Instant now, uint32_t index) {
     if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
         account_->receive(now, index);
-    const wire::Packet& packet = cabling_.store.packet(index);
-    if (!is_recorded_) return adapter_.on_packet(now, packet);
-    const uint64_t violations = adapter_.counters().pkey_violations;
-    take_packet(now, index);
-    if (adapter_.counters().pkey_violations != violations)
-        ++cabling_.refused[{
-            .port = plan_.port, .source = packet.source, .destination = packet.destination}];
-    if (plan_.trace != nullptr) sample_rate(now, packet);
-}
-
-// A data packet leaves its telemetry here for the next answer; an answer brings some back.
-void HostNode::take_packet(Instant now, uint32_t index) {
-    const wire::Packet& packet = cabling_.store.packet(index);
-    if (!cabling_.telemetry) return adapter_.on_packet(now, packet);
-    const wire::Telemetry& told = cabling_.telemetry->of(index);
-    if (!is_data(packet)) return adapter_.on_telling_packet(now, packet, told);
-    if (const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp()))
-        to_return_[peer_key(packet.source, qp->dest_qpn)] = told;
-    adapter_.on_packet(now, packet);
-}
-
-void HostNode::begin_telemetry(uint32_t index) {
-    const wire::Packet& packet = cabling_.store.packet(index);
-    wire::Telemetry& telemetry = cabling_.telemetry->of(index);
-    telemetry.clear();
-    if (is_data(packet)) return;
-    const auto found = to_return_.find(peer_key(packet.destination, packet.dest_qp()));
-    if (found != to_return_.end()) telemetry = found->second;
-}
-
-// For timelines: the rate at which a queue pair may send when an answer or a notification arrives.
-// A queue pair with a window has no rate.
-void HostNode::sample_rate(Instant now, const wire::Packet& packet) {
-    if (is_data(packet)) return;
-    const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
-    if (qp == nullptr || qp->congestion.algorithm == transport::Algorithm::none ||
-        qp->congestion.has_window())
-        return;
-    constexpr uint32_t kBytes = 65'536;
-    constexpr uint64_t kBitPicoseconds = 8'000'000'000'000;
-    const Duration gap = std::max(transport::would_send(qp->congestion, now, kBytes) - now,
-                                  cabling_.rate(plan_.port).time_for(kBytes));
-    plan_.trace->push_back({now, fabric::TraceSample::Kind::rate, 0, kOnlyPort, plan_.node,
-                            kBytes * kBitPicoseconds / static_cast<uint64_t>(gap.ps),
-                            packet.dest_qp().value, packet.source});
+    if (recorder_ != nullptr)
+        recorder_->receive(now, index);
+    else
+        adapter_.on_packet(now, cabling_.store.packet(index));
 }
 
 // If the receiver is slow, the adapter's buffer fills, and the link is paused.
@@ -309,28 +243,6 @@ void HostNode::on_control(Instant now) {
     attend(now);
 }
 
-void HostNode::collect(Instant now, Ends& ends) {
-    std::array<transport::Completion, 16> completions;
-    while (const size_t count = adapter_.poll_completion(cq_, completions))
-        for (size_t i = 0; i < count; ++i) note(now, completions[i], ends);
-}
-
-void HostNode::note(Instant now, const transport::Completion& completion, Ends& ends) {
-    using transport::CompletionKind;
-    const bool has_arrived = completion.kind == CompletionKind::receive_write_with_immediate;
-    if (has_arrived || completion.kind == CompletionKind::receive) ++messages_received_;
-    if (completion.kind == CompletionKind::receive) return;
-    const auto id = static_cast<uint32_t>(completion.id);
-    const bool is_task = has_arrived || (completion.id & kTask) != 0;
-    if (account_ != nullptr)
-        account_->note(has_arrived ? MessageNote::Kind::arrived : MessageNote::Kind::completed, now,
-                       has_arrived ? completion.immediate_or_rkey : id, is_task, completion.qpn);
-    if (!is_task) return ends.flows.push_back({id, completion.status, now});
-    ends.tasks.push_back({now, has_arrived ? completion.immediate_or_rkey : id, endpoint_,
-                          completion.status, has_arrived});
-    if (has_arrived) adapter_.post_receive(completion.qpn, {});
-}
-
 // Out.
 
 void HostNode::update_room(uint32_t lane) {
@@ -356,7 +268,8 @@ void HostNode::start(Instant now) {
     const uint32_t index = cabling_.store.take();
     if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index))) {
         cabling_.store.give_back(index);
-        return hold_full_lanes(now);
+        if (cabling_.has_credits()) hold_full_lanes(now);
+        return;
     }
     transmit(now, index);
     await_line();
@@ -364,7 +277,6 @@ void HostNode::start(Instant now) {
 
 // With PFC a pause says when a lane is held. With credits the host finds out when it wants to send.
 void HostNode::hold_full_lanes(Instant now) {
-    if (!cabling_.has_credits()) return;
     for (uint16_t lanes = adapter_.waiting_lanes(now); lanes != 0; lanes &= lanes - 1)
         cabling_.hold(plan_.port, static_cast<uint32_t>(std::countr_zero(lanes)), now);
 }
@@ -377,11 +289,11 @@ void HostNode::transmit(Instant now, uint32_t index) {
     uint8_t flags = framing_.flags(packet);
     if ((flags & Transit::kData) != 0 && (packet.traffic_class & 3) != 0)
         flags |= Transit::kEcnCapable;
-    transit.flow = flow_of(packet, flags);
+    transit.flow = ways_.flow_of(packet, flags);
     transit.flags = flags;
     transit.hops = 0;
     transit.tail_ps = 0;
-    transit.lane = lane_of(packet.traffic_class, packet.service_level);
+    transit.lane = plan_.lane_of(settings_.qos, packet.traffic_class, packet.service_level);
     const uint8_t lane = transit.lane;
     const uint32_t payload = packet.payload_length;
     if (is_observed_) [[unlikely]]
@@ -395,7 +307,7 @@ void HostNode::transmit(Instant now, uint32_t index) {
 }
 
 Instant HostNode::transmit_observed(Instant now, uint32_t index) {
-    if (cabling_.telemetry) begin_telemetry(index);
+    if (cabling_.telemetry) recorder_->begin_telemetry(index);
     if (account_ == nullptr) return cabling_.transmit(*port_, index, now);
     const bool is_blind = account_->is_blind(now);
     if (!is_blind && account_->begin_packet(now, index))
@@ -413,7 +325,7 @@ Instant HostNode::transmit_observed(Instant now, uint32_t index) {
 }
 
 // What ECMP hashes: addresses and the UDP source port; the other ports are the same for all.
-uint32_t HostNode::flow_of(const wire::Packet& packet, uint8_t& flags) const {
+uint32_t HostWays::flow_of(const wire::Packet& packet, uint8_t& flags) const {
     for (const FixedPath& path : paths_) {
         if (path.endpoint != packet.destination || path.entropy != packet.entropy) continue;
         flags |= Transit::kFixedPath;
@@ -427,58 +339,20 @@ uint32_t HostNode::flow_of(const wire::Packet& packet, uint8_t& flags) const {
 void HostNode::on_line_free(Instant now, Ends& ends) {
     port_->is_awaited = false;
     next_[kLine] = Instant::never();
-    if (plan_.completes_when_sent) collect(now, ends);
+    if (plan_.completes_when_sent) user_.collect(now, ends);
     attend(now);
 }
 
-// When the first packet of a posting is in the adapter. A READ has nothing to fetch here. The
-// requests of a queue pair stay in order.
-Instant HostNode::fetched_at(const Posting& posting) {
-    Instant at = posting.at + plan_.send_latency;
-    if (memory_.is_free()) return at;
-    if (posting.work != transport::Work::read && posting.bytes > memory_.max_inline)
-        at += memory_.fetch(std::min<uint64_t>(posting.bytes, plan_.mtu));
-    const uint32_t place = transport::Core::index_of(posting.qpn);
-    if (place >= last_fetched_.size()) last_fetched_.resize(place + 1);
-    return last_fetched_[place] = std::max(last_fetched_[place], at);
-}
-
-Instant HostNode::add(Posting posting) {
-    posting.at = fetched_at(posting);
-    postings_.push_back(posting);
-    std::ranges::push_heap(postings_, is_later);
-    set(kPosting, postings_.front().at);
-    return posting.at;
+Instant HostNode::add(const Posting& posting) {
+    const Instant at = user_.add(posting);
+    set(kPosting, user_.next_at());
+    return at;
 }
 
 void HostNode::on_posting(Instant now) {
-    std::ranges::pop_heap(postings_, is_later);
-    const Posting& posting = postings_.back();
-    if (account_ != nullptr)
-        account_->note(MessageNote::Kind::posted, now, posting.id, posting.is_task, posting.qpn);
-    post(posting);
-    postings_.pop_back();
-    set(kPosting, postings_.empty() ? Instant::never() : postings_.front().at);
+    user_.post_next(now);
+    set(kPosting, user_.next_at());
     attend(now);
-}
-
-void HostNode::post(const Posting& posting) {
-    uint64_t left = posting.bytes;
-    do {
-        const uint64_t bytes = std::min(left, kMessageBytes);
-        left -= bytes;
-        const transport::Sge sge{0, static_cast<uint32_t>(bytes), posting.lkey};
-        transport::SendRequest request;
-        request.id = posting.is_task ? kTask | posting.id : posting.id;
-        request.immediate = posting.id;
-        request.work = posting.work;
-        request.flags = left == 0 ? transport::kSignalled : 0;
-        request.sges = std::span(&sge, 1);
-        request.rkey = posting.rkey;
-        if (datagrams_ != nullptr) datagrams_->address(posting.qpn, request);
-        TULLE_CHECK(adapter_.post_send(posting.qpn, request) == transport::Refusal::none);
-        ++messages_sent_;
-    } while (left != 0);
 }
 
 // Timers, and changes from outside.
@@ -548,6 +422,7 @@ HostAccount& HostNode::account() {
     if (account_ == nullptr)
         account_ = std::make_unique<HostAccount>(
             adapter_, cabling_, plan_.port, plan_.receive_latency, memory_, sender_.has_value());
+    user_.tell(*account_);
     is_observed_ = true;
     return *account_;
 }

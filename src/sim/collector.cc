@@ -155,7 +155,7 @@ private:
             totals.control_packets += link.control_packets;
         }
         for (auto& partition : network_.partitions_)
-            for (const cluster::HostNode& host : partition->hosts()) {
+            for (cluster::HostNode& host : partition->hosts()) {
                 totals.delivered += host.delivered();
                 totals.retransmitted += host.adapter().counters().retransmitted_packets;
                 totals.cnps += host.adapter().counters().np_cnp_sent;
@@ -164,15 +164,15 @@ private:
     }
 
     // The work of a host, with every transmission of a packet, and its CPU time.
-    void take_work(const cluster::HostNode& host) {
+    void take_work(cluster::HostNode& host) {
         const CpuCost& cost = setup_.host.cpu;
         const transport::Counters& did = host.adapter().counters();
         result_.payload_bytes += did.port_xmit_data_bytes - did.retransmitted_bytes;
         const auto times = [](Duration each, uint64_t count) {
             return each * static_cast<int64_t>(count);
         };
-        result_.cpu += times(cost.per_message_sent, host.messages_sent()) +
-                       times(cost.per_message_received, host.messages_received()) +
+        result_.cpu += times(cost.per_message_sent, host.user().messages_sent()) +
+                       times(cost.per_message_received, host.user().messages_received()) +
                        times(cost.per_packet_sent, did.port_xmit_packets) +
                        times(cost.per_packet_received, did.port_rcv_packets);
         const base::uint128_t bytes_e18 =

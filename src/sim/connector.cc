@@ -34,7 +34,7 @@ wire::PKey pkey_of(const fabric::Tenancy* tenancy, uint32_t from, uint32_t to) {
 }
 
 void post_receives(cluster::HostNode& host, Qpn qpn) {
-    host.expect_completions(kReceives);
+    host.user().expect_completions(kReceives);
     for (uint32_t i = 0; i < kReceives; ++i) host.adapter().post_receive(qpn, {});
 }
 
@@ -56,10 +56,10 @@ Qpn Connector::create(cluster::HostNode& host, uint32_t sends, uint32_t receives
     constexpr transport::QpType kTypes[] = {transport::QpType::rc, transport::QpType::uc,
                                             transport::QpType::rd};
     transport::QpSetup setup{.type = kTypes[static_cast<size_t>(service)],
-                             .pd = host.pd(),
-                             .send_cq = host.cq(),
-                             .receive_cq = host.cq()};
-    if (setup.type == transport::QpType::rd) setup.rd_domain = host.datagrams().domain();
+                             .pd = host.user().pd(),
+                             .send_cq = host.user().cq(),
+                             .receive_cq = host.user().cq()};
+    if (setup.type == transport::QpType::rd) setup.rd_domain = host.user().datagrams().domain();
     setup.send.requests = sends;
     setup.send.at_first = kSendsAtFirst;
     setup.receive_requests = receives;
@@ -135,7 +135,7 @@ void Connector::connect_datagrams(const End& from, const End& to,
                                   transport::QpAttributes attributes) const {
     using namespace transport;
     const cluster::Datagrams::Peer peer = peer_of(to.endpoint, attributes);
-    if (!from.host.datagrams().find(peer)) open_contexts(from, to, attributes);
+    if (!from.host.user().datagrams().find(peer)) open_contexts(from, to, attributes);
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
         TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
@@ -144,24 +144,24 @@ void Connector::connect_datagrams(const End& from, const End& to,
     step(QpState::init, kQkey | kAccessFlags);
     step(QpState::rtr, kMinRnrTimer);
     step(QpState::rts, 0);
-    from.host.datagrams().set_route(from.qpn, {peer, to.qpn});
+    from.host.user().datagrams().set_route(from.qpn, {peer, to.qpn});
 }
 
 void Connector::open_contexts(const End& from, const End& to,
                               const transport::QpAttributes& attributes) const {
-    const wire::EeContext own = from.host.datagrams().open(peer_of(to.endpoint, attributes));
+    const wire::EeContext own = from.host.user().datagrams().open(peer_of(to.endpoint, attributes));
     transport::QpAttributes back = attributes;
     back.address.endpoint = {from.endpoint};
     back.address.entropy = to.entropy;
     if (lanes_ != nullptr) back.address.service_level = lanes_->level(to.endpoint, from.endpoint);
     back.pkey = pkey_of(tenancy_, to.endpoint, from.endpoint);
-    const wire::EeContext other = to.host.datagrams().open(peer_of(from.endpoint, back));
+    const wire::EeContext other = to.host.user().datagrams().open(peer_of(from.endpoint, back));
     connect_context(from.host, own, other, attributes);
     connect_context(to.host, other, own, back);
 }
 
 void Connector::control_congestion(cluster::HostNode& host, Qpn qpn) const {
-    const HostSettings& own = setup_.host_of(host.node());
+    const HostSettings& own = setup_.host_of(host.plan().node);
     if (own.congestion == transport::Algorithm::none) return;
     host.adapter().set_congestion_control(
         qpn, transport::CongestionControl(own.congestion, own.algorithms));
@@ -180,18 +180,18 @@ Qpn Connector::add_flow(uint32_t number) const {
     const Service service = setup_.host.service;
     connect(from, to, flow.service_level, flow.traffic_class, service);
     connect(to, from, flow.service_level, flow.traffic_class, service);
-    from.host.expect_completions(messages);
+    from.host.user().expect_completions(messages);
     if (flow.operation == Verb::send) {
-        to.host.expect_completions(messages);
+        to.host.user().expect_completions(messages);
         const auto bytes = static_cast<uint32_t>(std::min(flow.bytes, kMessageBytes));
-        const transport::Sge sge{0, bytes, to.host.key()};
+        const transport::Sge sge{0, bytes, to.host.user().key()};
         for (uint32_t i = 0; i < messages; ++i)
             to.host.adapter().post_receive(to.qpn, {.id = number, .sges = std::span(&sge, 1)});
     }
     if (flow.path >= 0) {
         const auto path = static_cast<uint32_t>(flow.path);
-        from.host.add(cluster::FixedPath{flow.destination, from.entropy, 2 * path});
-        to.host.add(cluster::FixedPath{flow.source, to.entropy, 2 * path + 1});
+        from.host.ways().add(cluster::FixedPath{flow.destination, from.entropy, 2 * path});
+        to.host.ways().add(cluster::FixedPath{flow.source, to.entropy, 2 * path + 1});
     }
     constexpr transport::Work kWork[] = {transport::Work::write, transport::Work::send,
                                          transport::Work::read};
@@ -200,8 +200,8 @@ Qpn Connector::add_flow(uint32_t number) const {
                                    .qpn = from.qpn,
                                    .work = kWork[static_cast<size_t>(flow.operation)],
                                    .bytes = flow.bytes,
-                                   .lkey = from.host.key(),
-                                   .rkey = to.host.key()});
+                                   .lkey = from.host.user().key(),
+                                   .rkey = to.host.user().key()});
     return from.qpn;
 }
 
@@ -216,11 +216,11 @@ void Connector::connect(Connection& connection) const {
     to.qpn = create(to.host, 1, kReceives, service);
     connect(from, to, connection.service_level, connection.traffic_class, service);
     connect(to, from, connection.service_level, connection.traffic_class, service);
-    from.host.expect_completions(connection.messages);
+    from.host.user().expect_completions(connection.messages);
     post_receives(to.host, to.qpn);
     connection.qpn = from.qpn;
-    connection.lkey = from.host.key();
-    connection.rkey = to.host.key();
+    connection.lkey = from.host.user().key();
+    connection.rkey = to.host.user().key();
 }
 
 // For its members and its senders a group is the peer, by its address. Nobody acknowledges for a
@@ -231,7 +231,7 @@ fabric::Group::Member Connector::receive_from(uint32_t address, uint32_t endpoin
     member.qpn = create(member.host, 1, kReceives, Service::unreliable);
     connect(member, peer, 0, 0, Service::unreliable);
     post_receives(member.host, member.qpn);
-    return {endpoint, member.qpn, {member.host.key()}};
+    return {endpoint, member.qpn, {member.host.user().key()}};
 }
 
 void Connector::add_group(SwitchGroup& group, fabric::Groups& table) const {
@@ -288,9 +288,9 @@ void Connector::join(Connection& connection, const SwitchGroup& group) const {
     from.qpn = create(from.host, connection.messages, 1, Service::unreliable);
     connect(from, {from.host, group.address, group.qpn}, connection.service_level,
             connection.traffic_class, Service::unreliable);
-    from.host.expect_completions(connection.messages);
+    from.host.user().expect_completions(connection.messages);
     connection.qpn = from.qpn;
-    connection.lkey = from.host.key();
+    connection.lkey = from.host.user().key();
     connection.rkey = group.rkey;
 }
 

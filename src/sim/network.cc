@@ -24,18 +24,18 @@ void Network::open(Connection& connection) {
         [this](uint32_t endpoint) -> cluster::HostNode& { return host(endpoint); });
     connector.connect(connection);
     for (const uint32_t endpoint : {connection.source, connection.destination})
-        host(endpoint).make_room_for(connection.messages);
+        host(endpoint).user().make_room_for(connection.messages);
 }
 
 void Network::close(const Connection& connection) {
     const auto close_end = [&](cluster::HostNode& end, transport::Qpn qpn) {
         if (end.find_account() != nullptr) end.account().forget(qpn);
         TULLE_CHECK(end.adapter().destroy_qp(qpn) == transport::Refusal::none);
-        if (end.has_datagrams()) end.datagrams().forget(qpn);
+        if (end.user().has_datagrams()) end.user().datagrams().forget(qpn);
     };
     cluster::HostNode& from = host(connection.source);
-    const transport::Qpn peer = from.has_datagrams()
-                                    ? from.datagrams().route(connection.qpn).qpn
+    const transport::Qpn peer = from.user().has_datagrams()
+                                    ? from.user().datagrams().route(connection.qpn).qpn
                                     : from.adapter().query_qp(connection.qpn)->dest_qpn;
     close_end(from, connection.qpn);
     close_end(host(connection.destination), peer);
@@ -60,7 +60,8 @@ void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {
         cluster::HostNode& end = host(at);
         const transport::QueuePair& qp = *end.adapter().query_qp(number);
-        const uint8_t lane = end.lane_of(qp.address.traffic_class, qp.address.service_level);
+        const uint8_t lane = end.plan().lane_of(setup_.fabric.qos, qp.address.traffic_class,
+                                                qp.address.service_level);
         end.account().watch({number, connection, lane}, span);
     };
     watch_end(endpoint, qpn);

@@ -197,12 +197,12 @@ private:
     void look_at_host(Cabling& cabling, const cluster::HostNode& host) {
         if (!setup_.host.receive_toll.is_free()) return;
         for (const sim::Fault& fault : setup_.faults)
-            if (fault.kind == sim::Fault::Kind::slow_receiver && fault.subject == host.node())
+            if (fault.kind == sim::Fault::Kind::slow_receiver && fault.subject == host.plan().node)
                 return;
         look_at_shared(host.intake(), 0);
         for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
-            if (cabling.in(host.port(), lane).credits.used_blocks != 0)
-                fail(at_port("a host stores packets", host.port(), lane));
+            if (cabling.in(host.plan().port, lane).credits.used_blocks != 0)
+                fail(at_port("a host stores packets", host.plan().port, lane));
     }
 
     void look_at_rest(Cabling& cabling, uint32_t p) {
