@@ -29,7 +29,6 @@ enum class ShareKind : uint8_t {
     not_ready,      // the receiver had no buffer posted
     unexplained,
 };
-inline constexpr size_t kShareKinds = 15;
 
 // Time that would not have passed without other traffic and without faults.
 constexpr bool is_wait(ShareKind kind) {

@@ -168,10 +168,8 @@ struct ResponderState {
     bool established = false;  // the event was raised
     bool echoes_mark = false;  // the next answer reports congestion
     uint32_t receive_place = ReceiveQueue::kNone;
-    uint32_t received = 0;  // bytes of the message so far
-    uint64_t write_address = 0;
+    uint32_t received = 0;      // bytes of the message so far
     uint32_t write_length = 0;  // of the whole message
-    uint32_t write_rkey = 0;
     Grant write_grant;
     // The one ACK or NAK that waits to be sent. A later ACK replaces it. If ACKs are not coalesced,
     // it follows it: `acks_before` ACKs, for the PSNs right before, go first.

@@ -50,6 +50,13 @@ class Reached(Tree):
         self.assertEqual(len(found), 1)
         self.assertIn("src/wire/a.h:1: only tests reach one", found[0])
 
+    def test_members_and_constants_that_nothing_uses_are_found(self):
+        found = self.complaints(a_dot_h="struct Pair {\n    int left = 0;\n    int right = 0;\n};\n"
+                                        "inline constexpr int kMost = 3;\n",
+                                b_dot_cc="int sum(Pair p) { return p.left; }\n",
+                                b_test_dot_cc="int two = Pair{}.right + kMost;\n")
+        self.assertEqual([line.split(":")[1] for line in found], ["3", "5"])
+
     def test_a_comment_is_no_use(self):
         self.assertEqual(len(self.complaints(a_dot_h="int one() { return 1; }\n",
                                              b_dot_cc="// one() is not called\n")), 1)

@@ -41,8 +41,6 @@ struct VlArbitrationTable {
     static constexpr auto kFields = fields(field<&VlArbitrationTable::entries, 512>("entries"));
 };
 
-inline constexpr uint8_t kLftUnreachable = 0xff;  // no port: packets for this LID are dropped
-
 // Block n: the output ports of the LIDs 64n to 64n + 63.
 struct LinearForwardingTable {
     static constexpr size_t kSize = 64;

@@ -89,7 +89,5 @@ inline constexpr uint64_t kStepLl128 = 576'000;  // 120 words for each of 640 th
 // share a link as lines would.
 inline constexpr uint32_t kPiecesLl128 = 36;
 inline constexpr uint64_t kPointToPointLl = 16 << 10;  // per channel: NCCL_P2P_LL_THRESHOLD
-inline constexpr uint64_t kPointToPointNet = 128 << 10;
-inline constexpr uint64_t kPointToPointNvlink = 512 << 10;
 
 }  // namespace tulle::workload::nccl

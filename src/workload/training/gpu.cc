@@ -17,11 +17,11 @@ constexpr uint64_t kGigabyte = 1'000'000'000;
 // of all sizes cannot do better, because small products are slower. B200 and GB200 are not fitted:
 // they have H100's share of their own best product.
 constexpr std::array kGpus = {
-    Gpu{"a100", 312'000, 0, 0, 859, 490, 108, 80 * kGigabyte, 2'039'000},
-    Gpu{"h100", 989'000, 1'979'000, 0, 802, 626, 132, 80 * kGigabyte, 3'350'000},
-    Gpu{"h200", 989'000, 1'979'000, 0, 802, 626, 132, 141 * kGigabyte, 4'800'000},
-    Gpu{"b200", 2'250'000, 4'500'000, 9'000'000, 776, 606, 148, 180 * kGigabyte, 8'000'000},
-    Gpu{"gb200", 2'450'000, 4'900'000, 9'800'000, 744, 581, 148, 186 * kGigabyte, 8'000'000},
+    Gpu{"a100", 312'000, 0, 859, 490, 108, 80 * kGigabyte, 2'039'000},
+    Gpu{"h100", 989'000, 1'979'000, 802, 626, 132, 80 * kGigabyte, 3'350'000},
+    Gpu{"h200", 989'000, 1'979'000, 802, 626, 132, 141 * kGigabyte, 4'800'000},
+    Gpu{"b200", 2'250'000, 4'500'000, 776, 606, 148, 180 * kGigabyte, 8'000'000},
+    Gpu{"gb200", 2'450'000, 4'900'000, 744, 581, 148, 186 * kGigabyte, 8'000'000},
 };
 
 }  // namespace

@@ -12,7 +12,6 @@ struct Gpu {
     // Dense, 10^9 operations a second; 0: the format is not supported. NVIDIA, dgxc-benchmarking.
     uint64_t bf16_gflops = 0;
     uint64_t fp8_gflops = 0;
-    uint64_t fp4_gflops = 0;
     // The best measured speed of large BF16 products (stas00/ml-engineering), in thousandths of the
     // peak.
     uint32_t matmul_permille = 0;
