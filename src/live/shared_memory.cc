@@ -1,13 +1,35 @@
 #include "live/shared_memory.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
 
 namespace tulle::live {
 namespace {
 
 constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW;
+
+// The limit of file sizes (RLIMIT_FSIZE) holds for memory without a name, too. The kernel would end
+// the program by a signal; here it is an errno, as for a program that has refused that signal.
+bool set_size(int file, size_t bytes) {
+    const timespec at_once{};
+    sigset_t too_large;
+    sigset_t before;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    const bool is_done = ftruncate(file, static_cast<off_t>(bytes)) == 0;
+    const int error = errno;
+    if (!is_done && error == EFBIG) sigtimedwait(&too_large, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+    return is_done;
+}
 
 }  // namespace
 
@@ -39,9 +61,8 @@ bool SharedMemory::map_here(size_t bytes, bool writable) {
 SharedMemory SharedMemory::create(size_t bytes, Peers peers) {
     SharedMemory memory;
     memory.file_ = Descriptor(memfd_create("tulle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    const bool made = memory.file_ &&
-                      ftruncate(memory.file_.get(), static_cast<off_t>(bytes)) == 0 &&
-                      memory.map_here(bytes, true);
+    const bool made =
+        memory.file_ && set_size(memory.file_.get(), bytes) && memory.map_here(bytes, true);
     if (!made) return {};
     fcntl(memory.file_.get(), F_ADD_SEALS, kFixedSize);
     // Our own mapping stays writable; later mappings are not.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "live/clock.h"
@@ -67,8 +68,11 @@ SoftwareAdapter::SoftwareAdapter(const Identity& who, Listener& listener,
 std::unique_ptr<SoftwareAdapter> SoftwareAdapter::open(const Identity& who, Listener& listener) {
     std::unique_ptr<SoftwareAdapter> host(
         new SoftwareAdapter(who, listener, wire_settings_from_environment()));
-    if (!host->set_up()) return nullptr;
-    return host;
+    if (host->set_up()) return host;
+    const int error = errno;  // for the caller; closing what was opened may change it
+    host.reset();
+    errno = error;
+    return nullptr;
 }
 
 SoftwareAdapter::~SoftwareAdapter() {

@@ -132,14 +132,14 @@ live::Descriptor make_command_file(live::SoftwareAdapter& host) {
 ibv_context* open_context(uint32_t device, live::Descriptor command,
                           const live::DeviceOwner* owner) {
     auto context = std::make_unique<Context>();
-    if (!context->events.is_open()) return fail(EMFILE);
+    if (!context->events.is_open()) return refuse_to_open(EMFILE);
     Process& process = Process::of_device(device);
     context->host = process.acquire();
     if (context->host == nullptr) return nullptr;
     context->identity = &context->host->identity();
     Undo undo([&] { process.release(); });
     context->command = command ? std::move(command) : make_command_file(*context->host);
-    if (!context->command) return fail(EMFILE);
+    if (!context->command) return refuse_to_open(EMFILE);
     if (owner != nullptr && *owner != owner_of(*context->host)) context->foreign = *owner;
     process.add(*context);
     undo.done();

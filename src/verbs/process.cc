@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -49,12 +51,27 @@ Process& Process::of(const live::SoftwareAdapter& host) {
     return all()[host.identity().device];
 }
 
+std::nullptr_t refuse_to_open(int error) {
+    if (error == EFBIG)
+        std::fputs(
+            "tulle: the limit of file sizes is too low for the memory that programs share; "
+            "raise it by ulimit -f\n",
+            stderr);
+    if (error == EMFILE)
+        std::fputs(
+            "tulle: this program may open too few files for an adapter; "
+            "raise the limit by ulimit -n\n",
+            stderr);
+    const bool is_limit = error == EMFILE || error == ENFILE || error == ENOMEM || error == EFBIG;
+    return fail(is_limit ? error : ENODEV);
+}
+
 live::SoftwareAdapter* Process::acquire() {
     const std::lock_guard guard(lock_);
     errno = 0;
     if (!host_)
         host_ = live::SoftwareAdapter::open(live::identity_from_environment(device_), *this);
-    if (!host_) return fail(errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ENODEV);
+    if (!host_) return refuse_to_open(errno);
     ++users_;
     return host_.get();
 }

@@ -28,6 +28,10 @@ struct ManagementHandler {
     void* self = nullptr;
 };
 
+// A device cannot be opened: sets errno, and says which limit is too low. Programs show at most the
+// errno.
+std::nullptr_t refuse_to_open(int error);
+
 class Process final : public live::Listener {
 public:
     static Process& of_device(uint32_t device);

@@ -209,6 +209,43 @@ TEST_F(LendingTest, receives_that_were_never_lent_do_not_complete) {
     expect_unharmed();
 }
 
+// Tokens are counted, so anybody can guess those of others.
+TEST_F(LendingTest, a_receive_that_was_lent_to_another_does_not_complete) {
+    Process borrower(uid, [&](const Channel& parent) {
+        Stranger stranger(world_for(world, false, uid));
+        for (auto& block : stranger.board().blocks) block.store(0);
+        stranger.board().blocks[stranger.card.slot].store(1);
+        const auto answer = stranger.call(before.slot);
+        if (!answer || !answer->bell) return 1;
+        stranger.ring().proof.store(secret_of(*answer));
+        AskRecord ask;
+        ask.queue = before.queue;
+        ask.count = 4;
+        ask.file = kFile;
+        put(stranger, ask);
+        eventfd_write(answer->bell.get(), 1);
+        parent.send(fate(stranger, answer->socket.get()));
+        (void)parent.take<char>();
+        return 0;
+    });
+    EXPECT_EQ(borrower.channel().take<Fate>(), Fate::heard);
+    EXPECT_LT(look().waiting, kPosted);
+    EXPECT_EQ(fate_of([](Stranger& stranger, uint32_t) {
+                  for (uint32_t token = 1; token <= 4; ++token) {
+                      CompleteRecord record;
+                      record.token = token;
+                      record.kind = static_cast<uint8_t>(transport::CompletionKind::receive);
+                      record.qpn = stranger.card.slot << kSlotShift;
+                      put(stranger, record);
+                  }
+              }),
+              Fate::heard);
+    EXPECT_EQ(meanwhile.completed, 0u);
+    borrower.channel().send('q');
+    EXPECT_EQ(borrower.exit_code(), 0);
+    expect_unharmed();
+}
+
 TEST_F(LendingTest, whoever_says_what_no_completion_is_is_turned_away) {
     CompleteRecord good;
     good.kind = static_cast<uint8_t>(transport::CompletionKind::receive);

@@ -168,6 +168,14 @@ def messages_of_the_connection_manager_meet_faults_and_captures(world):
                 "DisconnectRequest" in said, f"the capture has {said}")
 
 
+def limits_that_are_too_low_are_named(world):
+    for limit in ("ulimit -f", "ulimit -n"):
+        result = world.run("--", "sh", "-c", f"{limit} 12; exec ibv_rc_pingpong -g 3")
+        world.check(result.returncode == 1, f"{limit}: the program ended with {result.returncode}")
+        world.check(re.search(rf"^tulle: .* raise .* by {limit}$", result.stderr, re.MULTILINE),
+                    f"{limit} is not named")
+
+
 if __name__ == "__main__":
     sys.exit(main((
         a_packet_that_a_rule_drops_is_sent_again,
@@ -182,4 +190,5 @@ if __name__ == "__main__":
         nothing_is_said_where_nothing_failed_or_nobody_wants_to_know,
         a_rule_that_made_the_failure_is_named,
         messages_of_the_connection_manager_meet_faults_and_captures,
+        limits_that_are_too_low_are_named,
     )))
