@@ -254,6 +254,7 @@ std::optional<std::string> check_listening(RunOptions& options) {
     if (options.ports != 1) return "--listen gives its addresses to one port and excludes --ports";
     const auto addresses = live::udp_addresses(options.listens);
     if (!addresses) return addresses.error().message;
+    if (addresses->empty()) return "--listen: there is no address in '" + options.listens + "'";
     options.addresses = *addresses;
     return std::nullopt;
 }
@@ -286,7 +287,7 @@ int run_programs(RunOptions& options, std::vector<std::string> rest) {
     Run run(options, *folder, *wire);
     const int exit_code = options.pair.empty() ? run.copies() : run.pair();
     if (options.is_verbose) run.tell_counters();
-    if (run.is_wire_whole()) return exit_code;
+    if (wire->empty() || run.is_wire_whole()) return exit_code;
     return fail("run", {"the capture or the fault log is not complete: it could not be written"},
                 kRunFailed);
 }
