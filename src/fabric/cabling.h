@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "fabric/journal.h"
-#include "fabric/port.h"
+#include "fabric/port_table.h"
 #include "fabric/record.h"
 #include "fabric/telemetry.h"
 #include "fabric/tenancy.h"
@@ -57,34 +57,14 @@ struct LossPeriods {
     }
 };
 
-class Cabling {
+class Cabling : public PortTable {
 public:
-    struct Inbound {
-        Fifo packets;
-        Fifo control;
-    };
-
     Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
             std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
-    // Setup: ports are numbered in the order in which they are added, a node's ports one after
-    // another.
-    void reserve(size_t ports);
+    // Setup: ports are numbered in the order in which they are added.
     void add_node() { due_.push_back(Instant::never()); }
     uint32_t add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node);
-
-    uint32_t lanes() const { return lanes_; }
-    bool has_credits() const { return has_credits_; }
-    Port& port(uint32_t p) { return ports_[p]; }
-    Rate rate(uint32_t p) const { return lines_[p].rate(); }
-    PortEvents& counters(uint32_t p) { return counters_[p]; }
-    LaneOut& out(uint32_t p, uint32_t lane) { return outs_[p * lanes_ + lane]; }
-    LaneWait& wait(uint32_t p, uint32_t lane) { return waits_[p * lanes_ + lane]; }
-    LaneIn& in(uint32_t p, uint32_t lane) { return ins_[p * lanes_ + lane]; }
-    Inbound& inbound(uint32_t p) { return inbound_[p]; }
-    size_t ports() const { return ports_.size(); }
-    CreditScale credit_scale() const { return scale_; }
-    uint32_t capacity_blocks() const { return capacity_blocks_; }
 
     // Calls visit(port) for each of the node's ports where a packet has joined an empty list since
     // the last call.
@@ -101,8 +81,6 @@ public:
 
     // Puts a packet on the line at `now`; returns when the line is free again.
     Instant transmit(Port& from, uint32_t index, Instant now);
-    // How long an idle line takes to send `bytes`.
-    Duration line_time(uint32_t p, uint32_t bytes) const;
     // Management packets have a queue of their own: one takes the line next, before all data, and
     // needs no credits. What it says is the business of `control`, so only its time is spent here.
     void send_management(uint32_t p, Instant now);
@@ -142,12 +120,8 @@ public:
 
     void drop(Instant now, uint32_t p, uint32_t index, Drop cause);
 
-    // The port as a place in the whole network.
-    Place place(uint32_t p) const { return place_of(ports_[p].cable, ports_[p].is_a); }
     // For the journal: a packet in the buffer of an input has left through port `p`.
     void note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t lane, Instant now);
-    // How long the lane has been held with packets waiting, in total until `now`.
-    uint64_t held_ps(uint32_t p, uint32_t lane, Instant now) const;
 
     // A packet from another partition arrives.
     void take_over(Crossing&& crossing);
@@ -165,13 +139,9 @@ public:
     void set_due(uint32_t node, Instant at) { due_[node] = at; }
 
 private:
-    uint32_t number_of(const Port& port) const {
-        return static_cast<uint32_t>(&port - ports_.data());
-    }
     void put(const Port& from, uint32_t index, bool is_control);
     void wake(uint32_t inbound_port, Instant at);
     void put_here(uint32_t inbound_port, uint32_t index, bool is_control);
-    Instant occupy(uint32_t p, Instant now, uint32_t bytes);
     Instant transmit_usual(Port& from, uint32_t index, Instant now);
     Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
     Instant survive_errors(uint32_t p, Transit& transit, Instant end);
@@ -185,21 +155,7 @@ private:
     void capture(const Port& port, Instant at, const wire::Packet& packet, const Transit* transit);
 
     const Settings settings_;
-    bool has_credits_;
-    CreditScale scale_;
-    uint32_t lanes_;
-    uint32_t capacity_blocks_;
     uint32_t update_blocks_;
-    std::pmr::vector<Port> ports_;
-    std::pmr::vector<base::Serializer> lines_;  // by port
-    std::pmr::vector<LaneOut> outs_;
-    std::pmr::vector<LaneWait> waits_;
-    std::pmr::vector<LaneIn> ins_;
-    std::pmr::vector<Inbound> inbound_;
-    std::pmr::vector<uint32_t> nodes_;  // by port: its node in the partition
-    std::pmr::vector<PortEvents> counters_;
-    std::vector<ErrorModel> errors_;  // only of ports with Port::has_errors
-    std::vector<uint32_t> error_places_;
     std::vector<uint64_t> fresh_;
     std::vector<Instant> due_;
     std::map<uint32_t, std::deque<Warning>> warnings_;  // by port: for its neighbour

@@ -102,11 +102,12 @@ struct alignas(64) Port {
     uint32_t flow_control_packets = 0;  // sent
     uint16_t peer_partition = 0;
     uint16_t honours_pause = 0;           // priorities in which it heeds pauses itself
-    uint8_t next_lane : 6 = 0;            // round robin
+    uint8_t next_lane : 5 = 0;            // round robin
+    bool takes_long_way_out : 1 = false;  // for tests: Settings::short_ways
     bool is_a : 1 = false;                // the first end of its cable
     bool peer_needs_credits : 1 = true;   // it is told of new ones
     uint8_t alpha_doublings : 7 = 0;      // of the dynamic threshold of this input
-    bool takes_long_ways : 1 = false;     // for tests: every packet is treated as unusual
+    bool takes_long_way_in : 1 = false;   // for tests: Settings::short_ways
     bool is_host : 1 = false;             // its queue is not visible: held whenever it may not send
     bool is_behind_dateline : 1 = false;  // packets that arrive here go on one lane up, once ...
     bool raises_lane : 1 = false;         // ... or at each such port that they pass
@@ -134,9 +135,9 @@ struct alignas(64) Port {
     // First packets of messages: how many flows went this way.
     uint64_t first_packets() const { return packets[2] + packets[3]; }
     void settle() {
-        is_odd = takes_long_ways || !is_up || is_behind_dateline || raises_lane || maps_lanes ||
+        is_odd = takes_long_way_in || !is_up || is_behind_dateline || raises_lane || maps_lanes ||
                  offers_detours || is_guarded;
-        is_special = takes_long_ways || peer_is_elsewhere || peer_cuts_through ||
+        is_special = takes_long_way_out || peer_is_elsewhere || peer_cuts_through ||
                      whole_nanoseconds || is_tapped || has_errors || writes_telemetry ||
                      ps_per_byte == 0;
         is_unusual = is_special || is_watched || spends_credits;

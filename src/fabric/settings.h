@@ -28,6 +28,11 @@ enum class FlowControl : uint8_t {
     credits,  // nothing is sent without room for it
 };
 
+// Fast paths of packets without anything unusual. Without them a run finds the same, but slower:
+// for tests that compare the two.
+inline constexpr uint8_t kShortWayIn = 1;   // through switches
+inline constexpr uint8_t kShortWayOut = 2;  // onto lines
+
 enum class Overflow : uint8_t {
     drop,  // the whole packet
     trim,  // only its payload; the headers go on in the lane of trimmed packets
@@ -226,10 +231,8 @@ struct Settings {
     QosSettings qos;
     RouteSettings route;
     BackPressureSettings back_pressure;
-    // Packets without anything unusual take fast paths through switches and onto lines. Without
-    // these paths a run finds the same, but slower: for tests that compare the two. No scenario
-    // sets it.
-    bool short_ways = true;
+    // The fast paths that packets without anything unusual take. No scenario sets them.
+    uint8_t short_ways = kShortWayIn | kShortWayOut;
     bool telemetry = false;  // senders ask for it, and switches write it into packets (telemetry.h)
 };
 

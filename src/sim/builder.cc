@@ -326,7 +326,7 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
     adapter.ack_every = setup_.host.ack_every;
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;
     adapter.reorder_packets = setup_.host.reorder_packets;
-    adapter.takes_short_ways = setup_.host.short_ways;
+    adapter.short_ways = setup_.host.short_ways;
     adapter.delivery = setup_.host.delivery;
     adapter.paths = setup_.host.paths;
     adapter.timeouts = setup_.host.timeouts;

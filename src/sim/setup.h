@@ -103,9 +103,9 @@ struct HostSettings {
     uint32_t reorder_packets = 4096;
     transport::Delivery delivery = transport::Delivery::ordered;
     transport::PathSettings paths;
-    uint32_t ack_every = 1;       // packets between requests for an acknowledgement
-    bool short_ways = true;       // for packets inside messages; no scenario sets it
-    bool coalesce_acks = true;    // the next ACK replaces one that waits
+    uint32_t ack_every = 1;  // packets between requests for an acknowledgement
+    uint8_t short_ways = transport::kAllShortWays;  // no scenario sets them
+    bool coalesce_acks = true;                      // the next ACK replaces one that waits
     uint32_t window_packets = 0;  // in flight per queue pair; 0: as many as the transport allows
     uint8_t ack_timeout = 14;     // 4.096 us times 2 to the power of this; 0: none
     transport::TimeoutSettings timeouts;  // replaces `ack_timeout`, in units of time

@@ -25,8 +25,8 @@ constexpr uint32_t kMulticastQpn = 0xff'ffff;
 constexpr uint32_t kMaxEeContext = 0xff'ffff;  // 24 bits in the RDETH
 
 // A packet of a reliable connection that passes all checks of passes_checks() and deliver().
-bool is_usual(const QueuePair& qp, const Packet& packet) {
-    return qp.short_type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
+bool is_usual(const QueuePair& qp, ShortWay way, const Packet& packet) {
+    return qp.type_for(way) == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
            qp.migration == Migration::migrated && wire::is_full_member(qp.pkey) &&
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
@@ -36,9 +36,11 @@ bool is_usual(const QueuePair& qp, const Packet& packet) {
 bool goes_short_way(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     switch (packet.opcode) {
         case wire::opcode_of(Service::rc, wire::Operation::write_middle):
-            return is_usual(qp, packet) && continue_write(core, qp, packet);
+            return is_usual(qp, ShortWay::continue_write, packet) &&
+                   continue_write(core, qp, packet);
         case wire::opcode_of(Service::rc, wire::Operation::acknowledge):
-            return is_usual(qp, packet) && !qp.spread && acknowledge_middle(core, qp, now, packet);
+            return is_usual(qp, ShortWay::acknowledge_middle, packet) && !qp.spread &&
+                   acknowledge_middle(core, qp, now, packet);
         default: return false;
     }
 }

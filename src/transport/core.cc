@@ -56,7 +56,8 @@ QueuePair* Core::put(uint32_t index, Qpn number, QpType type) {
     auto qp = std::make_unique<QueuePair>();
     qp->number = qp->owner = number;
     qp->type = type;
-    qp->short_type = config.takes_short_ways ? type : QpType::ee_responder;
+    for (size_t way = 0; way < kShortWays; ++way)
+        qp->short_types[way] = (config.short_ways >> way & 1) != 0 ? type : QpType::ee_responder;
     if (type < QpType::ee_requester) qp->loss = config.loss;
     queue_pairs_[index] = std::move(qp);
     ++live_;

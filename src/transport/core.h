@@ -79,13 +79,11 @@ struct AdapterConfig {
     // outlive the adapter.
     const RcccSettings* receiver_credit = nullptr;
     TimeoutSettings timeouts{};
-    // Packets in the middle of messages take fast paths. Without them a run has the same results,
-    // but is slower: for tests that compare the two.
-    bool takes_short_ways = true;
-    uint32_t ack_every = 16;       // packets of a long message between ACK requests
-    bool coalesces_acks = true;    // a newer ACK replaces one that waits
-    bool grants_credits = true;    // end-to-end credits in ACKs
-    uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
+    uint8_t short_ways = kAllShortWays;  // a bit for each ShortWay
+    uint32_t ack_every = 16;             // packets of a long message between ACK requests
+    bool coalesces_acks = true;          // a newer ACK replaces one that waits
+    bool grants_credits = true;          // end-to-end credits in ACKs
+    uint32_t envelope_bytes = 46;        // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     NotificationSettings notifications{};
     // Acknowledgements of RC queue pairs travel as notifications do, ahead of data (responses.h).

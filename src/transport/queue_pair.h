@@ -20,6 +20,7 @@
 #include "transport/paths/spread.h"
 #include "transport/qp_state.h"
 #include "transport/room_budget.h"
+#include "transport/short_ways.h"
 #include "transport/work_queue.h"
 #include "wire/telemetry.h"
 
@@ -188,7 +189,7 @@ struct QueuePair {
     Qpn owner{};  // whose work it does: its own, except for the halves of an EE context
     QpType type = QpType::rc;
     // The type for the fast paths of packets: its own, or one that has no fast path.
-    QpType short_type = QpType::rc;
+    std::array<QpType, kShortWays> short_types{};
     QpState state = QpState::reset;
     bool signal_all = false;
     bool drain_notify = false;
@@ -242,6 +243,7 @@ struct QueuePair {
     std::unique_ptr<wire::Telemetry> told;    // the latest telemetry that an answer brought
 
     Service service() const { return service_of(type); }
+    QpType type_for(ShortWay way) const { return short_types[static_cast<size_t>(way)]; }
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }
     Asker asker() const { return {pd, owner}; }
     // A sender that reacts to ECN sets ECT(0), so that switches mark its packets and do not drop

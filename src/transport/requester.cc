@@ -204,8 +204,8 @@ void keep_stream(QueuePair& qp, const SendWork& work, const RequestPlan& plan,
                  const Packet& packet) {
     RequesterState& r = qp.requester;
     const uint32_t index = psn_distance(work.first_psn, plan.psn);
-    const bool short_way = qp.short_type <= QpType::uc && !qp.spread && r.is_granted &&
-                           r.granted_number == plan.number && !work.is_inline();
+    const bool short_way = qp.type_for(ShortWay::continue_message) <= QpType::uc && !qp.spread &&
+                           r.is_granted && r.granted_number == plan.number && !work.is_inline();
     r.middles_left = short_way && index + 2 < work.packets ? work.packets - index - 2 : 0;
     if (r.middles_left == 0) return;
     r.stream = packet;

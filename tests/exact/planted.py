@@ -34,6 +34,24 @@ DEFECTS = {
         "round_trip_ns / 1'000'000'000 * 3 / 2);",
         TRANSPORT,
     ),
+    "a READ that goes back asks for all of the rest": (
+        "src/transport/requester.cc",
+        "std::min<uint64_t>(plan.asked, most * qp.mtu)",
+        "std::min<uint64_t>(plan.asked, 99 * most * qp.mtu)",
+        PAIR,
+    ),
+    "acknowledgements overtake the READ before them": (
+        "src/transport/responses.cc",
+        "(qp.spread || qp.responder.answers.empty());",
+        "(qp.spread || qp.responder.answers.size() < 99);",
+        PAIR,
+    ),
+    "Swift keeps the pause that a smaller window asked for": (
+        "src/transport/retry.h",
+        "    qp.requester.next_allowed = now;\n",
+        "    if (qp.mtu == 0) qp.requester.next_allowed = now;\n",
+        PAIR,
+    ),
     "NSCC does not shrink": (
         "src/transport/congestion/nscc.cc",
         "    window_ -= static_cast<uint32_t>(std::min<uint64_t>(cut, window_ / 2));",

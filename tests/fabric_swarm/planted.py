@@ -60,8 +60,8 @@ DEFECTS = {
     ),
     "a fast path tells congestion control of fewer answers": (
         "src/transport/adapter.cc",
-        "is_usual(qp, packet) && !qp.spread && acknowledge_middle(",
-        "is_usual(qp, packet) && acknowledge_middle(",
+        "is_usual(qp, ShortWay::acknowledge_middle, packet) && !qp.spread &&",
+        "is_usual(qp, ShortWay::acknowledge_middle, packet) &&",
     ),
     "telemetry does not cross from partition to partition": (
         "src/fabric/cabling.cc",
