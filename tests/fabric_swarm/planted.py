@@ -17,7 +17,7 @@ DEFECTS = {
         "return packet_blocks <= blocks(scale) + 1;",
     ),
     "headroom is counted short": (
-        "src/sim/builder.cc",
+        "src/sim/wiring.cc",
         "    uint64_t packets = 3;",
         "    uint64_t packets = 1;",
     ),
@@ -69,7 +69,7 @@ DEFECTS = {
         "",
     ),
     "a packet begins with the telemetry of one before it": (
-        "src/cluster/host.cc",
+        "src/cluster/host_recorder.cc",
         "    telemetry.clear();\n",
         "",
     ),
