@@ -256,6 +256,19 @@ void limit_to_window(const Core& core, const QueuePair& qp, RequestPlan& plan) {
     plan.asked = static_cast<uint32_t>(std::min<uint64_t>(plan.asked, most * qp.mtu));
 }
 
+// Each part is a request of its own to the peer, which takes no more of them than were negotiated.
+// So the next one waits until all answers to the one before have come.
+bool awaits_part(const QueuePair& qp, const SendWork& work) {
+    const RequesterState& r = qp.requester;
+    return work.work == Work::read && r.send_psn != work.first_psn &&
+           r.send_psn != r.unacknowledged;
+}
+
+bool may_go_on(const Core& core, const QueuePair& qp) {
+    const RequesterState& r = qp.requester;
+    return window_allows(core, qp, r.send_psn) && !awaits_part(qp, (*qp.send_queue)[r.current]);
+}
+
 // How many packets may be retransmitted now. With several paths, congestion control counts them as
 // in flight again; otherwise trimmed packets would circulate. But the oldest is always sent,
 // because packets in flight may wait for it. After a timeout it alone goes again, and its arrival
@@ -393,7 +406,7 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     while (r.current != r.end) {
         const uint32_t number = r.current;
         if (number != r.begun) {
-            if (!window_allows(core, qp, r.send_psn)) return std::nullopt;
+            if (!may_go_on(core, qp)) return std::nullopt;
             // Work within the adapter that has begun needs nothing more.
             if ((*qp.send_queue)[number].packets == 0) {
                 ++r.current;
@@ -422,7 +435,7 @@ Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
     if (r.repairs_due != 0)
         return room_for_repairs(core, qp) != 0 ? Standing::ready : Standing::congestion_window;
     if (r.current != r.begun) {
-        if (window_allows(core, qp, r.send_psn)) return Standing::ready;
+        if (may_go_on(core, qp)) return Standing::ready;
         const bool is_controlled =
             qp.congestion.window_packets < core.config.max_packets_outstanding;
         return is_controlled ? Standing::congestion_window : Standing::window;

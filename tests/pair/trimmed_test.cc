@@ -161,6 +161,22 @@ TEST(Trimmed, go_back_n_asks_for_as_many_answers_again_as_its_window_takes) {
     EXPECT_EQ(pair.client.counters().implied_nak_seq_err, 1u);
 }
 
+// A part is a request of its own, and the peer takes one at a time. The last answer to a part comes
+// late, when the window has room for more.
+TEST(Trimmed, the_next_part_of_a_read_waits_for_the_one_before) {
+    Pair pair({.max_reads = 1, .max_incoming_reads = 1, .max_packets_outstanding = 4});
+    trim(pair, Operation::read_response_first, {1});
+    pair.wire.delay(Operation::read_response_last, 2, 5_us);
+    pair.client.post({.work = Work::read, .length = 12 * 1024});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 0, 12 * 1024));
+    ASSERT_EQ(pair.wire.count(Operation::read_request), 4u);
+    for (uint64_t n = 2; n <= 4; ++n)
+        EXPECT_EQ(pair.wire.find(Operation::read_request, n).packet.extended.rdma.dma_length, 4096u)
+            << n;
+}
+
 // Each trimmed answer is a signal to congestion control: here its window is 3, then 2, then 1.
 TEST(Trimmed, parts_of_a_read_may_shrink_while_larger_ones_are_under_way) {
     Pair pair;
