@@ -71,7 +71,7 @@ void on_selective_ack(Core& core, QueuePair& qp, Instant now, const wire::Select
     if (!ack.tells_trimmed()) {
         if (board.note_received(ack, r.sent_end)) {
             r.retries_left = qp.retry_count;
-            start_timer(core, qp, now);
+            start_timer(core, qp, std::max(now, r.wait_until));  // the receiver may want time
         }
         return settle(core, qp, now);
     }

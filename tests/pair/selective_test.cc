@@ -180,6 +180,26 @@ TEST(Selective, an_early_packet_that_finds_no_receive_goes_again_alone) {
     EXPECT_LE(pair.client.counters().retransmitted_packets, 3u);
 }
 
+// Answers about later packets come while the receiver's time runs. It asked for 640 us, and a timeout
+// is 262 us.
+TEST(Selective, no_timeout_runs_while_the_receiver_is_given_time) {
+    PairOptions options = selective();
+    options.receives = 0;
+    options.grants_credits = false;
+    options.ack_timeout = 6;
+    options.retry_count = 0;
+    Pair pair(options);
+    pair.wire.delay(Operation::write_only, 1, 2_us);
+    pair.client.post({.work = Work::send, .length = 100});
+    pair.client.post({.work = Work::write, .length = 1024});
+    pair.run(500_us);
+    pair.server.post_receive(kReceiveArea, 100);
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
+}
+
 TEST(Selective, a_packet_that_never_arrives_ends_the_connection_with_its_status) {
     for (const LossPolicy loss : {LossPolicy::selective_repeat, LossPolicy::go_back_n}) {
         PairOptions options;
