@@ -59,7 +59,7 @@ void on_rep(Desk& desk, const Arrival& from, const wire::CmRep& rep) {
         ++desk.stats.malformed;
         return;
     }
-    Connection* c = desk.table.by_local_id(rep.remote_communication_id.value);
+    Connection* c = desk.by_local_id(from, rep.remote_communication_id.value);
     if (c == nullptr) {
         ++desk.stats.unknown;
         const Ids ids{rep.remote_communication_id.value, rep.local_communication_id.value};

@@ -65,10 +65,9 @@ void ask_whether_known(Desk& desk, Instant now, Connection& c) {
 
 void on_apr(Desk& desk, const Arrival& from, const wire::CmApr& apr) {
     Connection* c =
-        desk.by_ids(apr.remote_communication_id.value, apr.local_communication_id.value);
+        desk.by_ids(from, apr.remote_communication_id.value, apr.local_communication_id.value);
     if (c == nullptr) return;
-    const bool is_answer =
-        c->unanswered != 0 && c->endpoint == from.endpoint && c->asked_by == from.transaction_id;
+    const bool is_answer = c->unanswered != 0 && c->asked_by == from.transaction_id;
     if (c->state != State::established || !is_answer) {
         ++desk.stats.wrong_state;
         return;

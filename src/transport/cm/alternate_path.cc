@@ -8,7 +8,7 @@ namespace tulle::transport::cm {
 // The answer is always the same, so a repeated LAP needs no state.
 void on_lap(Desk& desk, const Arrival& from, const wire::CmLap& lap) {
     const Ids ids{lap.remote_communication_id.value, lap.local_communication_id.value};
-    Connection* c = desk.by_ids(ids.local, ids.remote);
+    Connection* c = desk.by_ids(from, ids.local, ids.remote);
     if (c == nullptr)
         return desk.answer_unknown(from, apr_message(wire::kAprInvalidCommunicationId, ids));
     if (c->local_qpn != lap.remote_qpn)

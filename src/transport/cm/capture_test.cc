@@ -34,6 +34,7 @@ const wire::Gid kServerGid = wire::gid_of(wire::Ipv4Address{{10, 77, 0, 3}});
 // What rping asked the kernel for.
 ConnectRequest rping_request() {
     ConnectRequest request;
+    request.endpoint = 2;
     request.service_id = kPort;
     request.ip = IpAddresses{kClientGid, kServerGid, 0xcfd8};
     request.path.local_gid = kClientGid;

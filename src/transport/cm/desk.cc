@@ -28,8 +28,13 @@ Connection* Desk::owned(CmHandle handle) {
     return c != nullptr && !c->abandoned ? c : nullptr;
 }
 
-Connection* Desk::by_ids(uint32_t local_id, uint32_t remote_id) {
+Connection* Desk::by_local_id(const Arrival& from, uint32_t local_id) {
     Connection* c = table.by_local_id(local_id);
+    return c != nullptr && c->endpoint == from.endpoint ? c : nullptr;
+}
+
+Connection* Desk::by_ids(const Arrival& from, uint32_t local_id, uint32_t remote_id) {
+    Connection* c = by_local_id(from, local_id);
     const bool same = c != nullptr && c->has_remote && c->remote_id == remote_id;
     if (!same) ++stats.unknown;
     return same ? c : nullptr;

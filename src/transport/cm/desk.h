@@ -40,7 +40,10 @@ public:
 
     // Null if there is none, or the owner abandoned it.
     Connection* owned(CmHandle handle);
-    Connection* by_ids(uint32_t local_id, uint32_t remote_id);
+    // The connection that a message is for. It counts only from the peer's end point: who merely
+    // guesses its ID, from anywhere, is not heard.
+    Connection* by_ids(const Arrival& from, uint32_t local_id, uint32_t remote_id);
+    Connection* by_local_id(const Arrival& from, uint32_t local_id);
     Listener* listener_of(wire::Key64 service_id);
     void leave_backlog(Connection& c);
 

@@ -24,7 +24,7 @@ void send_dreq(Desk& desk, Instant now, Connection& c, wire::Bytes private_data)
 void on_dreq(Desk& desk, const Arrival& from, const wire::CmDreq& dreq) {
     const Ids ids{dreq.remote_communication_id.value, dreq.local_communication_id.value};
     const auto drep = plain_message<wire::CmDrep>(ids);
-    Connection* c = desk.by_ids(ids.local, ids.remote);
+    Connection* c = desk.by_ids(from, ids.local, ids.remote);
     if (c == nullptr) return desk.answer_unknown(from, drep);
     if (c->local_qpn != dreq.remote_qpn) {
         ++desk.stats.malformed;
@@ -50,7 +50,7 @@ void on_dreq(Desk& desk, const Arrival& from, const wire::CmDreq& dreq) {
 
 void on_drep(Desk& desk, const Arrival& from, const wire::CmDrep& drep) {
     Connection* c =
-        desk.by_ids(drep.remote_communication_id.value, drep.local_communication_id.value);
+        desk.by_ids(from, drep.remote_communication_id.value, drep.local_communication_id.value);
     if (c == nullptr) return;
     if (c->state == State::dreq_sent)
         end(desk, from.now, *c, {.how = CmEnd::peer_agreed, .private_data = drep.private_data});

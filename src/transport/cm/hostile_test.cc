@@ -71,6 +71,29 @@ TEST(CmHostile, a_reject_is_never_answered) {
     }
 }
 
+// Who has guessed the ID of a request, from an address that it was not sent to.
+TEST(CmHostile, a_stranger_with_the_right_ids_changes_nothing) {
+    CmPair pair;
+    EXPECT_EQ(pair.server.manager.listen(kService).status, CmStatus::ok);
+    ConnectRequest request = sample_request();
+    request.endpoint = 2;
+    EXPECT_EQ(pair.client.manager.connect(pair.now(), request).status, CmStatus::ok);
+    const uint32_t id =
+        message_in<wire::CmReq>(pair.client.manager.poll_mad({})->mad).local_communication_id.value;
+    const auto says = [&](uint32_t from, const CmDatagram& mad) {
+        pair.client.manager.on_mad(pair.now(), from, wire::Qpn{1}, mad);
+        return pair.client.manager.poll_event();
+    };
+    const auto refusal = cm::datagram(
+        cm::rej_message({}, wire::kCmAnswersReq, {.local = 5, .remote = id}), wire::Key64{1});
+    const auto reply = cm::datagram(cm::rep_message(sample_reply(), {}, {.local = 5, .remote = id}),
+                                    wire::Key64{1});
+    const auto patience = cm::datagram(
+        cm::mra_message(wire::kCmAnswersReq, 24, {}, {.local = 5, .remote = id}), wire::Key64{1});
+    for (const CmDatagram& mad : {refusal, reply, patience}) EXPECT_FALSE(says(7, mad));
+    EXPECT_TRUE(says(2, refusal)) << "from its peer it counts";
+}
+
 // An owner that does anything with any handle, and keeps the books.
 struct Owner {
     explicit Owner(uint64_t number, uint64_t seed)

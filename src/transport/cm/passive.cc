@@ -158,7 +158,7 @@ void supersede(Desk& desk, Connection& c) {
 
 void on_rtu(Desk& desk, const Arrival& from, const wire::CmRtu& rtu) {
     Connection* c =
-        desk.by_ids(rtu.remote_communication_id.value, rtu.local_communication_id.value);
+        desk.by_ids(from, rtu.remote_communication_id.value, rtu.local_communication_id.value);
     if (c == nullptr) return;
     if (c->state == State::rep_sent)
         establish(desk, from.now, *c, CmEstablished{rtu.private_data});

@@ -32,7 +32,7 @@ Connection* rejected_by(Desk& desk, const Arrival& from, const wire::CmRej& rej)
                             (c->state == State::req_received || c->state == State::rep_sent);
         return untold ? c : nullptr;
     }
-    Connection* c = desk.table.by_local_id(our_id);
+    Connection* c = desk.by_local_id(from, our_id);
     if (c == nullptr) return nullptr;
     if (!c->has_remote)
         return c->active && rej.message_rejected == wire::kCmAnswersReq ? c : nullptr;
@@ -70,7 +70,7 @@ void send_rejection(Desk& desk, Connection& c, const Rejection& rejection,
 
 // The peer wants more time. After a REQ, no REP has arrived yet, so the peer's ID is still unknown.
 void on_mra(Desk& desk, const Arrival& from, const wire::CmMra& mra) {
-    Connection* c = desk.table.by_local_id(mra.remote_communication_id.value);
+    Connection* c = desk.by_local_id(from, mra.remote_communication_id.value);
     const bool known =
         c != nullptr && (!c->has_remote || c->remote_id == mra.local_communication_id.value);
     if (!known) {

@@ -48,7 +48,7 @@ bool quotes_question(const Connection& c, wire::Bytes quoted);
 void on_sidr_req(Desk& desk, const Arrival& from, const wire::CmSidrReq& req);
 void refuse_service(Desk& desk, const Arrival& from, const wire::CmSidrReq& req,
                     wire::CmSidrStatus why);
-void on_sidr_rep(Desk& desk, const Arrival&, const wire::CmSidrRep& rep);
+void on_sidr_rep(Desk& desk, const Arrival& from, const wire::CmSidrRep& rep);
 
 // timers.cc
 void on_deadline(Desk& desk, base::Instant now, Connection& c);

@@ -51,8 +51,8 @@ void refuse_service(Desk& desk, const Arrival& from, const wire::CmSidrReq& req,
                         sidr_rep_message({.status = why}, req.request_id.value, req.service_id));
 }
 
-void on_sidr_rep(Desk& desk, const Arrival&, const wire::CmSidrRep& rep) {
-    Connection* c = desk.table.by_local_id(rep.request_id.value);
+void on_sidr_rep(Desk& desk, const Arrival& from, const wire::CmSidrRep& rep) {
+    Connection* c = desk.by_local_id(from, rep.request_id.value);
     if (c == nullptr)
         ++desk.stats.unknown;
     else if (c->state != State::sidr_sent)

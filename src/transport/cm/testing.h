@@ -44,6 +44,7 @@ Message message_in(const CmDatagram& mad) {
 
 inline ConnectRequest sample_request(uint32_t qpn = 0x100) {
     ConnectRequest request;
+    request.endpoint = 2;
     request.path.local_gid = wire::gid_of(wire::Ipv4Address{{192, 0, 2, 1}});
     request.path.remote_gid = wire::gid_of(wire::Ipv4Address{{192, 0, 2, 2}});
     request.path.packet_lifetime = kLifetime;
