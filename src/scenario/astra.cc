@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/int128.h"
 #include "base/units.h"
 #include "base/words.h"
 #include "scenario/notes.h"
@@ -39,6 +40,7 @@ constexpr std::string_view kOfNoEffect[] = {"scheduling-policy",
                                             "trace-enabled",
                                             "replay-only",
                                             "track-local-mem",
+                                            "local-mem-trace-filename",
                                             "all-reduce-implementation-custom",
                                             "all-gather-implementation-custom",
                                             "reduce-scatter-implementation-custom",
@@ -148,6 +150,16 @@ constexpr KnownKey kNetworkKeys[] = {
     {"latency", "list", "ns"},
 };
 
+// Of a number of GB/s, of 2^30 bytes, such as 741.34.
+std::optional<uint64_t> bits_per_second(const std::string& text) {
+    constexpr uint64_t kMost = uint64_t{1} << 53;
+    const auto billions = base::parse_rate(text + "Gbps");
+    if (!billions) return std::nullopt;
+    const base::uint128_t bits =
+        (base::uint128_t{billions->whole_bits_per_second()} * 8 << 30) / 1'000'000'000;
+    return bits == 0 || bits > kMost ? std::nullopt : std::optional(static_cast<uint64_t>(bits));
+}
+
 std::optional<AstraDimension> dimension_of(const std::array<const Value*, 4>& lists, size_t i,
                                            Notes& notes) {
     AstraDimension found;
@@ -159,8 +171,8 @@ std::optional<AstraDimension> dimension_of(const std::array<const Value*, 4>& li
     const auto npus = base::parse_bytes(lists[1]->items[i].text);
     if (!npus || *npus < 1 || *npus > (1 << 20))
         notes.fail(lists[1]->items[i].line, "npus_count: it is a number from 1 to 1048576");
-    const auto rate = base::parse_bytes(lists[2]->items[i].text + "GiB");
-    if (!rate || *rate == 0 || *rate > (uint64_t{1} << 50))
+    const auto rate = bits_per_second(lists[2]->items[i].text);
+    if (!rate)
         notes.fail(lists[2]->items[i].line,
                    "bandwidth: it is a number of GB/s above 0, of 2^30 bytes, such as 50.0");
     const auto latency = base::parse_duration(lists[3]->items[i].text + "ns");
@@ -168,7 +180,7 @@ std::optional<AstraDimension> dimension_of(const std::array<const Value*, 4>& li
         notes.fail(lists[3]->items[i].line, "latency: it is a number of ns above 0, such as 500");
     if (notes.failed()) return std::nullopt;
     found.npus = static_cast<uint32_t>(*npus);
-    found.rate_bps = *rate * 8;
+    found.rate_bps = *rate;
     found.latency_ps = static_cast<uint64_t>(latency->ps);
     return found;
 }

@@ -86,6 +86,13 @@ TEST(astra, a_network_file_has_gigabytes_of_two_to_the_thirtieth) {
     EXPECT_FALSE(graph->check());
 }
 
+TEST(astra, a_bandwidth_may_be_no_whole_number_of_bytes) {
+    const auto network = read_astra_network(
+        "topology: [Switch]\nnpus_count: [2]\nbandwidth: [741.34]\nlatency: [936.25]\n", "n.yml");
+    ASSERT_TRUE(network.ok()) << network.error().message;
+    EXPECT_EQ(network->front().rate_bps, uint64_t{74'134} * 8 * (1u << 30) / 100);
+}
+
 TEST(astra, rings_and_meshes_are_npus_that_pass_on) {
     for (const auto& [shape, cables] : {std::pair{"Ring", 10u}, {"FullyConnected", 15u}}) {
         const auto graph = astra_graph({{shape, 5, 8'000'000'000, 1000}}, "n.yml");
