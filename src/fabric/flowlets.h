@@ -5,6 +5,7 @@
 // again once its flow has rested; while too few are free, the table grows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
