@@ -180,8 +180,8 @@ TEST(Selective, an_early_packet_that_finds_no_receive_goes_again_alone) {
     EXPECT_LE(pair.client.counters().retransmitted_packets, 3u);
 }
 
-// Answers about later packets come while the receiver's time runs. It asked for 640 us, and a timeout
-// is 262 us.
+// Answers about later packets come while the receiver's time runs. It asked for 640 us, and a
+// timeout is 262 us.
 TEST(Selective, no_timeout_runs_while_the_receiver_is_given_time) {
     PairOptions options = selective();
     options.receives = 0;
