@@ -151,7 +151,7 @@ constexpr KnownKey kNetworkKeys[] = {
 };
 
 // Of a number of GB/s, of 2^30 bytes, such as 741.34.
-std::optional<uint64_t> bits_per_second(const std::string& text) {
+std::optional<uint64_t> bits_of_bandwidth(const std::string& text) {
     constexpr uint64_t kMost = uint64_t{1} << 53;
     const auto billions = base::parse_rate(text + "Gbps");
     if (!billions) return std::nullopt;
@@ -171,7 +171,7 @@ std::optional<AstraDimension> dimension_of(const std::array<const Value*, 4>& li
     const auto npus = base::parse_bytes(lists[1]->items[i].text);
     if (!npus || *npus < 1 || *npus > (1 << 20))
         notes.fail(lists[1]->items[i].line, "npus_count: it is a number from 1 to 1048576");
-    const auto rate = bits_per_second(lists[2]->items[i].text);
+    const auto rate = bits_of_bandwidth(lists[2]->items[i].text);
     if (!rate)
         notes.fail(lists[2]->items[i].line,
                    "bandwidth: it is a number of GB/s above 0, of 2^30 bytes, such as 50.0");
