@@ -20,7 +20,8 @@ using workload::Schedule;
 constexpr uint64_t kMostBurstBytes = 60'000;  // of a burst: lengths on the wire have 16 bits
 constexpr uint64_t kBurstsOfBuffer = 4;       // that a lane's buffer holds at least; chosen
 constexpr uint32_t kServers = 8;              // of the part that is measured; chosen
-// So many times fewer bytes there, unless chance matters, which grows with bytes. Chosen.
+// How many times fewer bytes that part has; chosen. Under congestion control it has all of them,
+// because seeds differ more the more bytes there are.
 constexpr uint64_t kPartOfBytes = 8;
 constexpr uint64_t kLeastBytesOfPart = 1 << 20;
 constexpr uint64_t kSeeds = 3;  // for that part, where chance matters; chosen
@@ -92,7 +93,7 @@ bool has_chance(const sim::Setup& setup) {
     return setup.host.congestion != transport::Algorithm::none;
 }
 
-// The first servers of the first collective, with fewer bytes.
+// The first servers of the first collective, with fewer bytes unless chance matters.
 workload::Program small_part(const sim::Setup& setup) {
     const auto first =
         std::ranges::find_if(setup.program.generated,
