@@ -32,9 +32,9 @@ test: ## Build and run all quick tests (minutes)
 	@scripts/packages $(TEST_PACKAGES)
 	@scripts/test quick
 
-test-long: ## All tests, the quick ones with all compilers and sanitizers; FUZZ_SECONDS=60
+test-long: ## All tests with all compilers and sanitizers, or STAGES='asan tsan'
 	@scripts/packages $(LONG_PACKAGES)
-	@scripts/test long
+	@scripts/test long $(STAGES)
 
 fuzz: ## Fuzz for long; FUZZ_SECONDS=600 a fuzzer
 	@scripts/packages $(FUZZ_PACKAGES)
