@@ -1,18 +1,18 @@
 """What planting defects takes: a copy of the sources, one change of text, a build, and tests.
 
 A test that finds nothing may be blind. Each defect is one change of text; it fails loudly if the
-text to change is not there, or is there twice. The copy is built as the project itself is.
+text to change is not there, or is there twice. The copy is built as the project itself is. It stays
+in build/planted: who plants next, or later, builds only what has changed since.
 
 usage: planted.py SOURCE_FOLDER [DEFECT...]    plants all of them, or those named
        planted.py SOURCE_FOLDER --look         only sees whether the texts are there, once
 """
 
+import fcntl
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
 SEEDS = 2000
 
@@ -31,8 +31,10 @@ def plant_in(defects, find, within=""):
             _look(source / file, name, before)
         return
     names = sys.argv[2:] or list(defects)
-    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        copy = pathlib.Path(folder)
+    copy = source.resolve() / "build" / "planted"
+    copy.mkdir(parents=True, exist_ok=True)
+    with open(copy.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time
         _prepare(source, copy)
         if found := find(copy):
             sys.exit(f"planted: the tests fail without any defect: {found}")
@@ -49,16 +51,27 @@ def build_in(copy, *targets):
 
 
 def _prepare(source, copy):
-    """Copies the files that git knows. A defect may leave a variable unused: a warning is no
-    error here."""
-    files = subprocess.run(["git", "-C", source, "ls-files", "-z"], capture_output=True,
-                           text=True, check=True).stdout
-    for name in filter(None, files.split("\0")):
-        if (source / name).exists():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / name, copy / name)
+    """Makes the copy equal to the files that git knows; equal ones keep their time. A defect may
+    leave a variable unused: a warning is no error here."""
+    listed = subprocess.run(["git", "-C", source, "ls-files", "-z"], capture_output=True,
+                            text=True, check=True).stdout.split("\0")
+    names = {name for name in listed if name and (source / name).is_file()}
+    for path in copy.rglob("*"):
+        name = path.relative_to(copy)
+        if path.is_file() and name.parts[0] != "build" and str(name) not in names:
+            path.unlink()
+    for name in names:
+        _update(source / name, copy / name)
     subprocess.run(["cmake", "--preset", "release", "-DTULLE_WERROR=OFF", "-S", copy, "-B",
                     copy / "build"], cwd=copy, check=True, stdout=subprocess.DEVNULL)
+
+
+def _update(path, copy):
+    content = path.read_bytes()
+    if not copy.exists() or copy.read_bytes() != content:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+        copy.chmod(path.stat().st_mode)
 
 
 def _look(path, name, before):
