@@ -668,6 +668,7 @@ uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
     if (!to.is_up) return kNoLane;
     if (to.owed.any()) {
         to.busy_until = cabling_.transmit_owed(global(port), now);
+        to.is_awaited = false;
         await_next(port);
         return kNoLane;
     }
@@ -736,8 +737,8 @@ bool Switch::must_wait_for_tail(Instant now, uint32_t port, const Transit& trans
     const Instant tail = transit.at + Duration{transit.tail_ps};
     const Duration takes = cabling_.line_time(global(port), transit.wire_bytes);
     if (tail <= now + takes) return false;
-    ports_[port].busy_until = tail - takes;
-    await_line(port);
+    ports_[port].is_awaited = true;
+    lines_.set_near(port, tail - takes);
     return true;
 }
 

@@ -191,13 +191,17 @@ private:
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
     void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
 
-    // Something waits for the line: sends it now, or when the line is free.
+    // Something waits for the line: sends it now, or when the line is free. A line that is idle and
+    // waits for a packet's tail sends what is owed meanwhile.
     void start(Instant now, uint32_t port) {
-        if (ports_[port].is_awaited) return;
+        if (ports_[port].is_awaited && !(cuts_through_ && is_idle_for_owed(now, port))) return;
         if (now < ports_[port].busy_until)
             await_line(port);
         else
             start_idle(now, port);
+    }
+    bool is_idle_for_owed(Instant now, uint32_t port) const {
+        return ports_[port].owed.any() && ports_[port].busy_until < now;
     }
     void await_line(uint32_t port) {
         ports_[port].is_awaited = true;

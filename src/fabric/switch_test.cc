@@ -173,6 +173,20 @@ TEST(Switch, tells_the_peer_to_stop_when_the_threshold_is_reached_and_to_go_on_b
 }
 
 // 1,000 quanta are 1.28 us; half of them, and the peer hears it again.
+// The packet from port 0 comes slowly, so the line of port 1 waits for its tail until 1,480 ns. That
+// line is idle meanwhile, and a pause of 84 bytes goes: 1.68 ns.
+TEST(Switch, tells_the_peer_to_stop_while_the_line_waits_for_a_tail) {
+    BenchOptions options = lossless(1500, 10'000);
+    options.settings.node.forwarding = Forwarding::cut_through;
+    SwitchBench bench(3, options);
+    bench.arrive(kStart + 1_us, 0, {.destination = 1, .tail_ps = 500'000});
+    for (int i = 0; i < 3; ++i) bench.arrive(kStart + 1100_ns, 1, {.destination = 2});
+    bench.pause(kStart + 1050_ns, 2, 1, 0xffff);
+    bench.run(kStart + 2_us);
+    EXPECT_EQ(ends(bench.told(1)), (std::vector{1100_ns + Duration{1'680}}));
+    EXPECT_EQ(ends(bench.sent(1)), (std::vector{1500_ns}));
+}
+
 TEST(Switch, tells_the_peer_again_before_a_pause_runs_out) {
     BenchOptions options = lossless(1000, 10'000);
     options.settings.pfc.quanta = 1000;

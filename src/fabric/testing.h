@@ -29,6 +29,7 @@ struct Arriving {
     uint8_t flags = Transit::kData;
     uint32_t source = 0;
     uint32_t psn = 0;
+    uint32_t tail_ps = 0;  // cut-through
 };
 
 class SwitchBench {
@@ -71,6 +72,7 @@ public:
         transit.lane = packet.lane;
         transit.flow = packet.flow;
         transit.flags = packet.flags;
+        transit.tail_ps = packet.tail_ps;
         wire::Packet whole;
         whole.payload_length = packet.bytes - 100u;
         whole.source = packet.source;
