@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cluster/framing.h"
 #include "sim/cables.h"
 
 namespace tulle::sim {
@@ -58,7 +59,9 @@ uint32_t Wiring::headroom_of(const Cable& cable, uint32_t node) const {
         away += int64_t{retry.replays} * (2 * delay_of(cable) + retry.response);
         packets += retry.replays;
     }
-    const uint64_t packet = setup_.host.mtu + 128;
+    // Telemetry makes packets longer, and contributions to sums take more of the line.
+    const uint64_t packet =
+        std::max(setup_.host.mtu + 128, cluster::Framing(f).room_for_any(setup_.host.mtu));
     return static_cast<uint32_t>(cable_rate(setup_, cable).bytes_in(away) + packets * packet);
 }
 

@@ -211,5 +211,19 @@ TEST(Pause, computed_headroom_is_enough_for_any_cable) {
     }
 }
 
+// And whatever is around a packet: three of them are a part of it. Pauses wait for packets of the
+// other direction.
+TEST(Pause, computed_headroom_is_enough_for_packets_with_long_headers) {
+    for (const uint32_t around : {50, 1'000, 3'000}) {
+        Lab lab = narrowing(30'000, 3'000, 0_ns);
+        lab.fabric.framing.envelope_bytes = around;
+        lab.host.mtu = 256;
+        for (topology::Cable& cable : lab.graph.cables) cable.delay = 10_ns;
+        lab.flows = {Flow{.source = 0, .destination = 1, .bytes = 6'000'000},
+                     Flow{.source = 1, .destination = 0, .bytes = 6'000'000}};
+        EXPECT_EQ(dropped(run(lab), sim::Drop::headroom_full), 0u) << around;
+    }
+}
+
 }  // namespace
 }  // namespace tulle::exact
