@@ -277,6 +277,14 @@ bool Run::waits_for_end(uint32_t index) const {
     return !side.is_absent || (connected && !world_.sides[side.peer].is_absent);
 }
 
+// One end does not learn that the other is gone unless it sends. A message that was under way to it
+// keeps its receive, maybe the only one that others wait for without end. So whoever manages
+// connections ends both. Chosen: a millisecond later, so that the end has time to notice by itself.
+void Run::stop_far_end(uint32_t ee) {
+    world_.acts.push_back({ActKind::stop_ee, ee ^ 1, 0, 0});
+    plan(now_ + nanoseconds(1'000'000), Kind::act, static_cast<uint32_t>(world_.acts.size() - 1));
+}
+
 void Run::act(Act act) {
     switch (act.kind) {
         case ActKind::give_up: {
@@ -298,7 +306,9 @@ void Run::act(Act act) {
             return create_again(act.who);
         case ActKind::stop_ee: {
             EeEnd& end = world_.ees[act.who];
+            if (end.is_dead()) return;
             end.gave_up = true;
+            stop_far_end(act.who);
             const Refusal refusal = hosts_[end.adapter].adapter->modify_ee(
                 end.number, {.state = QpState::error}, kState);
             require(refusal == Refusal::none, "an EE context cannot be stopped");

@@ -187,7 +187,7 @@ void Run::take_event(uint32_t index, const AdapterEvent& event) {
             require(!world_.faults.none() || world_.ees[end ^ 1].is_dead(),
                     "an EE context failed where the network loses nothing");
             world_.ees[end].failed = true;
-            return;
+            return stop_far_end(end);
         }
         case EventKind::srq_limit_reached:
             for (uint32_t i = 0; i < world_.pools.size(); ++i) {

@@ -83,6 +83,7 @@ private:
 
     // Acts.
     void act(Act act);
+    void stop_far_end(uint32_t ee);
     void again(Act act, uint32_t after_ns);
     bool waits_for_message(const Act& act);
     bool waits_for_end(uint32_t side) const;
