@@ -63,16 +63,28 @@ public:
         for (size_t p = 0; p < network_.partitions(); ++p) {
             Partition& partition = network_.partition(p);
             for (fabric::Switch& node : partition.switches())
-                if (setup_.faults.empty() && node.has_been_warned())
-                    fail("a switch still believes that a queue is full, and all are empty");
-            for (fabric::Switch& node : partition.switches())
                 for (uint32_t i = 0; i < node.port_count(); ++i)
                     look_at_rest(partition.cabling(), node.first_port() + i);
         }
+        // Queues that wait for each other in a circle stay full, and neighbours believe it.
+        if (setup_.faults.empty() && !has_full_queues())
+            for (size_t p = 0; p < network_.partitions(); ++p)
+                for (const fabric::Switch& node : network_.partition(p).switches())
+                    if (node.has_been_warned())
+                        fail("a switch still believes that a queue is full, and all are empty");
         return wrong_;
     }
 
 private:
+    bool has_full_queues() {
+        for (size_t p = 0; p < network_.partitions(); ++p) {
+            Cabling& cabling = network_.partition(p).cabling();
+            for (uint32_t port = 0; port < cabling.ports(); ++port)
+                if (cabling.port(port).filled != 0) return true;
+        }
+        return false;
+    }
+
     void fail(const std::string& what) {
         if (wrong_.empty()) wrong_ = what;
     }
