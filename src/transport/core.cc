@@ -118,8 +118,14 @@ void Core::change_answer_level(QueuePair& qp, uint8_t level) {
     wake_to_answer(qp);
 }
 
-uint8_t Core::level_of_datagram(const QueuePair& qp) {
+// A reliable datagram waits in the lane of the context that will carry it.
+uint8_t Core::level_of_datagram(const QueuePair& qp) const {
     const RequesterState& r = qp.requester;
+    if (qp.type == QpType::rd) {
+        const EndToEnd* ee =
+            r.oldest != r.end ? end_to_end((*qp.send_queue)[r.oldest].ee_context) : nullptr;
+        return ee != nullptr ? ee->requester->address.service_level : qp.address.service_level;
+    }
     const bool waits = qp.send_queue && r.current != r.end;
     return waits ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
 }
@@ -193,7 +199,7 @@ SharedReceiveQueue* Core::shared_queue(SrqId srq) {
     return shared_queues[srq.value - 1].get();
 }
 
-EndToEnd* Core::end_to_end(wire::EeContext ee) {
+EndToEnd* Core::end_to_end(wire::EeContext ee) const {
     if (ee.value == 0 || ee.value > ee_contexts.size()) return nullptr;
     return ee_contexts[ee.value - 1].get();
 }

@@ -248,8 +248,8 @@ public:
     void change_answer_level(QueuePair& qp, uint8_t level);
     // The lane of the next packet.
     uint8_t lane_of(const QueuePair& qp) const {
-        const uint8_t level =
-            qp.type == QpType::ud ? level_of_datagram(qp) : qp.address.service_level;
+        const bool is_of_datagrams = qp.type == QpType::ud || qp.type == QpType::rd;
+        const uint8_t level = is_of_datagrams ? level_of_datagram(qp) : qp.address.service_level;
         return config.lane_of_level[level & 0xf];
     }
     // Sets a timer for this queue pair, at this time at the latest.
@@ -280,7 +280,7 @@ public:
         return completion_queues[cq.value - 1].get();
     }
     SharedReceiveQueue* shared_queue(SrqId srq);
-    EndToEnd* end_to_end(wire::EeContext ee);
+    EndToEnd* end_to_end(wire::EeContext ee) const;
     // A receive was taken: raises the limit event, once, if fewer wait than the user's limit.
     void watch_limit(SrqId srq);
     // The queue that this queue pair takes its receives from; created on first use.
@@ -328,7 +328,7 @@ private:
         }
     };
 
-    static uint8_t level_of_datagram(const QueuePair& qp);
+    uint8_t level_of_datagram(const QueuePair& qp) const;
     QueuePair* put(uint32_t index, Qpn number, QpType type);
 
     friend class Adapter;

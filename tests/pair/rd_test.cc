@@ -74,6 +74,15 @@ TEST(Rd, a_send_arrives_whole_and_names_both_queue_pairs) {
     }
 }
 
+// The queue pair has no lane of its own: that of service level 0 may have no room for ever.
+TEST(Rd, a_message_needs_room_in_the_lane_of_its_context_alone) {
+    Pair pair(rd({.service_level = 6}));
+    pair.client.lanes.room_bytes.fill(0);
+    pair.client.lanes.room_bytes[6] = UINT32_MAX;
+    pair.client.post({.work = Work::write, .length = 5000});
+    EXPECT_EQ(run_one(pair), Status::success);
+}
+
 TEST(Rd, inline_data_is_sent_as_it_was_when_posted) {
     Pair pair(rd());
     const std::byte was = pair.client.memory[5];
