@@ -133,8 +133,10 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
     else
         go_back(qp, psn);
     r.wait_until = now + wait;
-    // The peer is alive: the timeout starts when the wait is over.
+    // The peer is alive: the timeout starts when the wait is over. What goes again sets it then.
+    // With others in flight the window may let nothing go, and the answers to those may be lost.
     r.ack_deadline = Instant::never();
+    if (keeps_others) start_timer(core, qp, r.wait_until);
     core.look_again(qp, r.wait_until);
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "pair.h"
+#include "transport/retry.h"
 
 namespace tulle::transport {
 namespace {
@@ -198,6 +199,22 @@ TEST(Selective, no_timeout_runs_while_the_receiver_is_given_time) {
     EXPECT_EQ(pair.client.completion().status, Status::success);
     EXPECT_EQ(pair.client.completion().status, Status::success);
     EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
+}
+
+// The window may let nothing go then, while the answers to others in flight are lost.
+TEST(Selective, a_timeout_runs_from_the_end_of_the_time_that_the_receiver_is_given) {
+    PairOptions options = selective();
+    options.receives = 0;
+    options.grants_credits = false;
+    options.ack_timeout = 6;
+    Pair pair(options);
+    pair.wire.delay(Operation::send_only, 1, 2_us);
+    pair.client.post({.work = Work::send, .length = 100});
+    pair.client.post({.work = Work::write, .length = 1024});
+    pair.run(10_us);
+    const RequesterState& r = pair.client.adapter.query_qp(pair.client.qpn)->requester;
+    ASSERT_GT(r.wait_until, pair.now);
+    EXPECT_EQ(r.ack_deadline, r.wait_until + ack_timeout(options.ack_timeout));
 }
 
 TEST(Selective, a_packet_that_never_arrives_ends_the_connection_with_its_status) {
