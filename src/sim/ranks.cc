@@ -13,6 +13,11 @@ namespace {
 
 constexpr uint32_t kNone = topology::kNone;
 
+// A job that decides while it runs chooses its order itself.
+bool is_in_order_of_sums(const Task& task) {
+    return task.is_part_of_sum() && task.mark == 0;
+}
+
 }  // namespace
 
 Ranks::Ranks(const Setup& setup)
@@ -106,6 +111,10 @@ void Ranks::find_connections() {
             }
         }
         ++made[entry->second].messages;
+        if (!is_in_order_of_sums(task)) continue;
+        std::vector<SumOrder>& sums = sums_[index_of(task.tier)];
+        sums.resize(made.size());
+        sums[entry->second].add(i);
     }
 }
 
@@ -322,6 +331,9 @@ void Ranks::start(RankPart& part, uint32_t number, Instant at) {
     const Task& task = program_[number];
     if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
     part.begin_phase(task.phase, at);
+    if (is_in_order_of_sums(task))
+        return sums_[index_of(task.tier)][connection_[number]].ready(
+            number, [&](uint32_t next) { post(part, next, at); });
     if (task.kind != Task::Kind::compute) return post(part, number, at);
     Instant end = at + computing_of(number);
     if (task.is_in_turn) {

@@ -20,6 +20,7 @@
 
 #include "sim/rank_part.h"
 #include "sim/rank_streams.h"
+#include "sim/sum_order.h"
 
 namespace tulle::workload {
 class ServingRun;
@@ -122,7 +123,8 @@ private:
     std::vector<Instant> at_;
     // By connection whose messages take turns: when the software of the last message has ended.
     std::array<std::vector<Instant>, kTiers> turns_;
-    std::unordered_map<uint64_t, Instant> ready_;  // by task of the chain that is followed
+    std::array<std::vector<SumOrder>, kTiers> sums_;  // by connection
+    std::unordered_map<uint64_t, Instant> ready_;     // by task of the chain that is followed
     // By task of that chain that takes turns at a device: how long it waited for the device.
     std::unordered_map<uint64_t, Duration> queued_;
     uint64_t task_count_ = 0;

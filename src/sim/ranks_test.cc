@@ -248,6 +248,31 @@ TEST(Ranks, who_sends_copies_goes_on_when_its_own_has_come) {
     EXPECT_EQ(result.phases[1].begin, result.phases[0].end);
 }
 
+// Rank 0 has its part of the second sum before that of the first, and rank 1 has both at once. The
+// switch adds up what has one PSN.
+TEST(Ranks, those_who_add_up_send_in_the_order_of_the_program) {
+    auto setup = server_of_two();
+    const uint32_t late =
+        add(setup, {.kind = Task::Kind::compute, .duration = Duration{50'000'000}});
+    std::vector<uint32_t> sums;
+    for (const uint64_t bytes : {100'000u, 5'000u}) {
+        sums.push_back(setup.program.size());
+        for (uint32_t rank = 0; rank < 2; ++rank) {
+            Task part = message(rank, 1, bytes);
+            part.kind = Task::Kind::contribute;
+            part.tier = Tier::scale_up;
+            part.reduction = sums.back();
+            const bool waits = rank == 0 && sums.size() == 1;
+            add(setup, part, waits ? std::vector{late} : std::vector<uint32_t>{});
+        }
+    }
+    add(setup, message(1, 0, 64, 1), sums);
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[1].finished) << result.stuck_reason;
+    EXPECT_EQ(result.scale_up->message_latency.count(), 2u);
+    EXPECT_GT(result.phases[1].begin, Instant{} + Duration{50'000'000});
+}
+
 TEST(Ranks, a_phase_without_anything_to_do_ends_when_it_begins) {
     auto setup = star(2);
     const Instant start{5'000'000};
