@@ -3,11 +3,27 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "report/causes/investigation.h"
+#include "transport/retry.h"
 
 namespace tulle::report::causes {
 
 using fabric::Drop;
+
+namespace {
+
+// Nobody reports the last packet of a message that is lost: its sender waits for a timeout, which
+// may be far longer than all else. Said where the time lost has room for one.
+std::string timeout_note(const sim::HostSettings& host, Duration lost) {
+    Duration timeout = host.timeouts.high;
+    if (timeout.ps == 0 && host.ack_timeout != 0)
+        timeout = transport::ack_timeout(host.ack_timeout);
+    if (timeout.ps == 0 || lost < timeout) return {};
+    return fmt::format("; a timeout takes {}", base::to_string(timeout));
+}
+
+}  // namespace
 
 void Investigation::explain_loss() {
     Duration time = nowhere_[ShareKind::loss];
@@ -27,9 +43,10 @@ void Investigation::explain_loss() {
     const bool is_cut =
         most->cause == Drop::buffer_full && facts_.setup.fabric.overflow == fabric::Overflow::trim;
     add(lost_.kind_of(*most), lost_.place_of(*most), time,
-        fmt::format("{} of its packets were {} at {} ({}){}", most->packets,
+        fmt::format("{} of its packets were {} at {} ({}){}{}", most->packets,
                     is_cut ? "cut" : "lost", links_.name(end), drop_name(most->cause),
-                    elsewhere == 0 ? "" : fmt::format(", {} elsewhere", elsewhere)),
+                    elsewhere == 0 ? "" : fmt::format(", {} elsewhere", elsewhere),
+                    timeout_note(facts_.setup.host, time)),
         most->place);
 }
 
