@@ -239,7 +239,133 @@ DEFECTS = {
         "        if (!group->members.empty()) {",
         FABRIC,
     ),
+    "slow paths are taken as often as fast ones": (
+        "src/transport/paths/path_chooser.cc",
+        "        place_ = round_trips_[b] < round_trips_[a] ? b : a;",
+        "        place_ = round_trips_[b] < 0 * round_trips_[a] ? b : a;",
+        TRANSPORT,
+    ),
+    "data that was placed early completes before its turn": (
+        "src/transport/unordered.cc",
+        "    if (is_placed && qp.spread->delivery == Delivery::unordered)\n",
+        "    if (is_placed)\n",
+        PAIR,
+    ),
+    "SENDs that come early take the receives of those before them": (
+        "src/transport/unordered.cc",
+        "    return core.receive_queue_of(qp).waiting() > missing;",
+        "    return core.receive_queue_of(qp).waiting() > 0 * missing;",
+        PAIR,
+    ),
+    "few packets wait as long for a timeout as many": (
+        "src/transport/retry.cc",
+        "    return (are_few ? timeouts.low : timeouts.high) *",
+        "    return (are_few ? timeouts.high : timeouts.high) *",
+        PAIR,
+    ),
+    "a flow moves within the gap": (
+        "src/fabric/flowlets.h",
+        "        return flowlet.last.ps != 0 && now - flowlet.last <= gap_;",
+        "        return flowlet.last.ps != 0 && now - flowlet.last <= 0 * gap_;",
+        FABRIC,
+    ),
+    "an ordered flow on a dragonfly moves without a gap": (
+        "src/fabric/port_choice.cc",
+        "        if (is_close && leads_on(asked, flowlet->port, detour != kNoPort)) return",
+        "        if (is_close && asked.ports.empty()) return",
+        EXACT,
+    ),
+    "Swift cuts as often as it is told": (
+        "src/transport/congestion/swift.cc",
+        "    if (!may_cut(now)) return;\n",
+        "",
+        TRANSPORT,
+    ),
+    "a long round trip counts like any other": (
+        "src/transport/congestion/pcc_rtt.h",
+        "        const bool is_long = round_trip >= settings_->most_delay;",
+        "        const bool is_long = round_trip >= 1000 * settings_->most_delay;",
+        TRANSPORT,
+    ),
+    "FEC takes no time": (
+        "src/sim/wiring.cc",
+        "    return cable_delay(setup_, cable) + setup_.fabric.link.fec_delay;",
+        "    return cable_delay(setup_, cable) + 0 * setup_.fabric.link.fec_delay;",
+        EXACT,
+    ),
+    "bit errors that FEC corrects lose the packet": (
+        "src/fabric/cabling.cc",
+        "        case BitErrors::corrected: ++counters_[p].corrected; return end;",
+        "        case BitErrors::corrected: transit.flags |= Transit::kCorrupt; return end;",
+        EXACT,
+    ),
+    "a link that repairs does not wait for its ends": (
+        "src/fabric/cabling.cc",
+        "    const Duration away = 2 * ports_[p].delay + retry.response;",
+        "    const Duration away = 2 * ports_[p].delay + 0 * retry.response;",
+        EXACT,
+    ),
+    "a job that finds no tree takes that of another": (
+        "src/fabric/reduction_trees.cc",
+        "    if (!is_free(tree, hosts)) return std::nullopt;",
+        "    if (hosts.empty()) return std::nullopt;",
+        FABRIC,
+    ),
+    "a copy of a sum is sent to one GPU too few": (
+        "src/fabric/switch.cc",
+        "    for (const Group::Member& member : group.members) {\n"
+        "        // The packet itself",
+        "    for (const Group::Member& member : group.members) {\n"
+        "        if (&member == &group.members.front()) continue;\n"
+        "        // The packet itself",
+        FABRIC,
+    ),
 }
+
+# Each engine, and the defects that show that it is tested. A swarm
+# finds more in the same engines: tests/fabric_swarm/planted.py and tests/swarm/planted.py.
+ENGINES = {
+    "UET RUD": ["a selective acknowledgement tells of one packet too few",
+                "what was trimmed is told of for ever"],
+    "UET ROD": ["acknowledgements overtake the READ before them",
+                "a READ that goes back asks for all of the rest"],
+    "SRD": ["slow paths are taken as often as fast ones",
+            "Swift keeps the pause that a smaller window asked for"],
+    "out-of-order placement": ["data that was placed early completes before its turn"],
+    "Slingshot, unordered": ["SENDs that come early take the receives of those before them"],
+    "IRN": ["few packets wait as long for a timeout as many"],
+    "credits": ["credits are counted in InfiniBand's blocks whatever they are"],
+    "CBFC": ["counters of credits are InfiniBand's whatever they are"],
+    "LLR": ["a link that repairs takes no time for it"],
+    "Omni-Path LTP": ["a link that repairs never gives up"],
+    "UALink replay": ["a link that repairs does not wait for its ends"],
+    "FEC": ["FEC takes no time"],
+    "bit errors": ["bit errors that FEC corrects lose the packet"],
+    "trimming": ["a packet that is cut keeps its lane", "a packet that is cut keeps its length"],
+    "entropy, oblivious": ["oblivious spraying uses half of its paths"],
+    "entropy, bitmap": ["a path with a penalty is not skipped"],
+    "entropy, REPS": ["REPS takes up marked paths again"],
+    "spraying by the switch": ["a sprayed flow takes ports in turn"],
+    "flowlets": ["a flow moves within the gap"],
+    "least loaded": ["adaptive routing takes the longest queue"],
+    "graded loads": ["grades of loads are exact", "loads are read for each packet"],
+    "warnings": ["a warning is not heeded", "a warning is given once"],
+    "UGAL": ["a detour costs no more than the short way"],
+    "ordered flows move after a gap": ["an ordered flow on a dragonfly moves without a gap"],
+    "NSCC": ["NSCC does not shrink", "NSCC grows without end", "a trim leaves NSCC's window"],
+    "RCCC": ["a receiver grants more than its line takes", "RCCC's senders begin with a packet",
+             "a receiver that was served does not wait for its turn again"],
+    "Swift": ["Swift cuts as often as it is told"],
+    "HPCC": ["HPCC looks at the emptiest hop", "HPCC forgets queues",
+             "a switch tells of one packet too many"],
+    "RTT-based": ["a long round trip counts like any other"],
+    "back-pressure": ["a victim is held up too", "words never stop",
+                      "a source that was held up stays so"],
+    "SHARP trees": ["trees are given away twice", "a sum for several goes to the first alone"],
+    "NVLS": ["a copy of a sum is sent to one GPU too few"],
+    "no tree available": ["a job that finds no tree takes that of another"],
+}
+assert all(name in DEFECTS for names in ENGINES.values() for name in names)
 
 
 def find(copy, tests=" ".join((TRANSPORT, FABRIC, PAIR, EXACT))):
