@@ -55,12 +55,21 @@ public:
     }
 
     // The oldest event, if there is one.
-    std::optional<Event> take() {
+    std::optional<Event> take() { return take_and([this] { discount(); }); }
+
+    // The same without a call of the kernel: the descriptor stays readable, until the next event
+    // has its count or forget_taken() is called.
+    std::optional<Event> take_counted() {
+        return take_and([this] {
+            if (uncounted_ > 0)
+                --uncounted_;
+            else
+                ++taken_;
+        });
+    }
+    void forget_taken() {
         const std::lock_guard guard(lock_);
-        if (events_.empty()) return std::nullopt;
-        const Event event = events_.pop_front();
-        discount();
-        return event;
+        for (; taken_ > 0; --taken_) read_one();
     }
 
     // The oldest event. Waits for one unless the descriptor does not block. Nothing, and errno, if
@@ -118,15 +127,35 @@ private:
         if (lookers_ > 0)
             ++uncounted_;
         else
-            eventfd_write(file_.get(), 1);
+            count_one();
     }
 
-    // Takes one event off the descriptor's count, whether it blocks or not.
+    // Each event is an edge for those who sleep on edges, also one that needs no count of its own.
+    void count_one() {
+        const bool has_count = taken_ > 0;
+        if (has_count) --taken_;
+        eventfd_write(file_.get(), has_count ? 0 : 1);
+    }
+
+    template <class Discount>
+    std::optional<Event> take_and(Discount&& discount) {
+        const std::lock_guard guard(lock_);
+        if (events_.empty()) return std::nullopt;
+        const Event event = events_.pop_front();
+        discount();
+        return event;
+    }
+
+    // Takes one event off the descriptor's count.
     void discount() {
-        if (uncounted_ > 0) {
+        if (uncounted_ > 0)
             --uncounted_;
-            return;
-        }
+        else
+            read_one();
+    }
+
+    // Whether the descriptor blocks or not.
+    void read_one() {
         pollfd look{file_.get(), POLLIN, 0};
         eventfd_t one = 0;
         if (poll(&look, 1, 0) == 1) eventfd_read(file_.get(), &one);
@@ -138,6 +167,7 @@ private:
     size_t kept_places_ = 0;  // free places that are kept for push_into_place()
     uint32_t lookers_ = 0;
     uint32_t uncounted_ = 0;
+    uint32_t taken_ = 0;  // events that are still counted
 };
 
 }  // namespace tulle::live

@@ -70,5 +70,41 @@ TEST(EventQueue, what_somebody_who_looks_leaves_is_counted_when_he_stops) {
     EXPECT_FALSE(has_event(queue.file()));
 }
 
+TEST(EventQueue, a_count_that_is_left_is_that_of_the_next_event) {
+    EventQueue<int> queue;
+    for (int i = 0; i < 3; ++i) {
+        queue.push(i);
+        EXPECT_EQ(queue.take_counted(), i);
+        EXPECT_TRUE(has_event(queue.file()));
+    }
+    queue.forget_taken();
+    EXPECT_FALSE(has_event(queue.file()));
+    queue.push(3);
+    EXPECT_EQ(queue.pop(), 3);
+    EXPECT_FALSE(has_event(queue.file()));
+}
+
+TEST(EventQueue, each_event_is_an_edge_whatever_is_left_of_earlier_ones) {
+    EventQueue<int> queue;
+    const Descriptor set(epoll_create1(EPOLL_CLOEXEC));
+    epoll_event event{EPOLLIN | EPOLLET, {}};
+    ASSERT_EQ(epoll_ctl(set.get(), EPOLL_CTL_ADD, queue.file(), &event), 0);
+    for (int i = 0; i < 3; ++i) {
+        queue.push(i);
+        EXPECT_EQ(epoll_wait(set.get(), &event, 1, 0), 1);
+        EXPECT_EQ(epoll_wait(set.get(), &event, 1, 0), 0);
+        EXPECT_EQ(queue.take_counted(), i);
+    }
+}
+
+TEST(EventQueue, events_that_were_not_counted_leave_no_count) {
+    EventQueue<int> queue;
+    queue.begin_looking();
+    queue.push(1);
+    EXPECT_EQ(queue.take_counted(), 1);
+    queue.end_looking();
+    EXPECT_FALSE(has_event(queue.file()));
+}
+
 }  // namespace
 }  // namespace tulle::live

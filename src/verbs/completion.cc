@@ -177,7 +177,9 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
     live::SoftwareAdapter& host = host_of(channel.shown.context);
     const auto is_there = [&] { return !events.is_empty(); };
     for (;;) {
-        if (auto event = events.take()) return event;
+        // A program that the bell may wake in vain may also find the count of an event that it has.
+        if (auto event = channel.shows_bell ? events.take_counted() : events.take()) return event;
+        events.forget_taken();
         // A bell that is shown has probably woken the program, so the mode does not matter yet.
         if (channel.shows_bell || is_nonblocking(channel)) {
             if (auto event = answer_bell(channel, host)) return event;

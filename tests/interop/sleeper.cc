@@ -1,10 +1,11 @@
 // Eight bytes there and back between two processes that both sleep until something arrives. Prints
 // the half round trip in microseconds: the median, and the average.
 //
-// usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]
+// usage: sleeper get|poll|epoll|edge|uring ROUNDS [PAUSE_US]
 //
-// `get` blocks in ibv_get_cq_event; the others sleep on the channel's descriptor. Between two
-// rounds the client pauses, so that the server is asleep.
+// `get` blocks in ibv_get_cq_event; the others sleep on the channel's descriptor, `edge` in an epoll
+// set that tells only of changes. Between two rounds the client pauses, so that the server is
+// asleep.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <linux/io_uring.h>
@@ -189,16 +190,16 @@ private:
         need(ibv_req_notify_cq(received_, 0) == 0, "req_notify_cq");
         if (how_ != "get") fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
         if (how_ == "uring") uring_.open();
-        if (how_ != "epoll") return;
+        if (how_ != "epoll" && how_ != "edge") return;
         epoll_ = epoll_create1(EPOLL_CLOEXEC);
-        epoll_event event{EPOLLIN, {}};
+        epoll_event event{how_ == "edge" ? EPOLLIN | EPOLLET : uint32_t{EPOLLIN}, {}};
         need(epoll_ctl(epoll_, EPOLL_CTL_ADD, channel_->fd, &event) == 0, "epoll_ctl");
     }
     void await_event() {
         if (how_ == "poll") {
             pollfd wait{channel_->fd, POLLIN, 0};
             need(::poll(&wait, 1, -1) == 1, "poll");
-        } else if (how_ == "epoll") {
+        } else if (how_ == "epoll" || how_ == "edge") {
             epoll_event event{};
             need(epoll_wait(epoll_, &event, 1, -1) == 1, "epoll_wait");
         } else if (how_ == "uring") {
@@ -223,7 +224,7 @@ private:
 
 int main(int count, char** words) {
     need((count == 3 || count == 4) && std::atoi(words[2]) > 0,
-         "usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]");
+         "usage: sleeper get|poll|epoll|edge|uring ROUNDS [PAUSE_US]");
     const int rounds = std::atoi(words[2]);
     const int pause_us = count == 4 ? std::atoi(words[3]) : 0;
     const timespec pause{pause_us / 1'000'000, pause_us % 1'000'000 * 1000};
