@@ -55,7 +55,9 @@ public:
     }
 
     // The oldest event, if there is one.
-    std::optional<Event> take() { return take_and([this] { discount(); }); }
+    std::optional<Event> take() {
+        return take_and([this] { discount(); });
+    }
 
     // The same without a call of the kernel: the descriptor stays readable, until the next event
     // has its count or forget_taken() is called.

@@ -9,7 +9,7 @@
 namespace tulle::live {
 
 World::World(const Identity& who, Lock& lock, Owner& owner)
-    : own_(who), lock_(lock), owner_(owner) {}
+    : own_(who), owner_(owner), calls_(*this, lock) {}
 
 std::optional<Door> World::open() {
     auto door = own_.open();
@@ -26,7 +26,7 @@ void World::show_facts(bool has_counters, bool cuts_packets, uint64_t capture) {
 
 void World::abandon() {
     for (auto& peer : peers_) peer.reset();
-    mute_.clear();
+    calls_.abandon();
     own_.abandon();
 }
 
@@ -39,17 +39,6 @@ bool World::add_block() {
     own_.add_slot(slot);
     by_slot_[slot] = 0;
     return true;
-}
-
-uint32_t Groups::find(const wire::Gid& gid) const {
-    const auto known = std::ranges::find(groups_, gid, &Group::gid);
-    return known == groups_.end() ? kNone : static_cast<uint32_t>(known - groups_.begin() + 1);
-}
-
-transport::MulticastGroup Groups::number_of(const wire::Gid& gid) {
-    if (const uint32_t known = find(gid); known != kNone) return {known};
-    groups_.push_back({gid, {}});
-    return {static_cast<uint32_t>(groups_.size())};
 }
 
 }  // namespace tulle::live

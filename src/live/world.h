@@ -9,13 +9,13 @@
 // meet_all()) release it meanwhile, and take it again.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "live/lock.h"
+#include "live/calls.h"
+#include "live/groups.h"
 #include "live/presence.h"
 #include "transport/adapter.h"
 
@@ -29,34 +29,6 @@ struct Destination {
     wire::Gid gid;
     wire::Lid lid;
     uint32_t own_gid = UINT32_MAX;  // index of the source GID; UINT32_MAX: the default one
-};
-
-// The indices of multicast groups, from 1; the same for sending and receiving.
-class Groups {
-public:
-    static constexpr uint32_t kNone = 0;
-    transport::MulticastGroup number_of(const wire::Gid& gid);  // a new one if it has none
-    uint32_t find(const wire::Gid& gid) const;
-    // nullptr if there is none.
-    const wire::Gid* at(uint32_t number) const {
-        return number != kNone && number <= groups_.size() ? &groups_[number - 1].gid : nullptr;
-    }
-    // The address of ours that the program last named for a group: on its interface the group is
-    // joined and sent to. Zeros if it has named none.
-    void speak_from(const wire::Gid& gid, const wire::Gid& own) {
-        groups_[number_of(gid).value - 1].own = own;
-    }
-    wire::Gid source_for(const wire::Gid& gid) const {
-        const uint32_t number = find(gid);
-        return number != kNone ? groups_[number - 1].own : wire::Gid{};
-    }
-
-private:
-    struct Group {
-        wire::Gid gid;
-        wire::Gid own;
-    };
-    std::vector<Group> groups_;
 };
 
 class World {
@@ -126,10 +98,10 @@ public:
         return transport::EndpointIndex{found->second};
     }
     void meet_all();
-    void meet_slots(std::span<const uint32_t> slots);
+    void meet_slots(std::span<const uint32_t> slots) { calls_.to_slots(slots); }
     // Calls a process that has called us already. We know all about it, so we do not wait for its
     // answer. Returns whether we can send to it.
-    bool call_peer(Peer& peer);
+    bool call_peer(Peer& peer) { return calls_.to_peer(peer); }
     void on_introduced(Introduction introduction);
     void on_socket_closed(int socket);
     void lose_peer(uint32_t index);
@@ -141,36 +113,15 @@ public:
     Groups& groups() { return groups_; }
 
 private:
-    struct Call {
-        uint32_t slot = 0;
-        Line line;
-        SharedMemory ring;
-    };
-    // A process that has not answered, or not correctly.
-    struct Mute {
-        Credentials who;
-        base::Instant until;  // until then nobody waits for it
-        // Stays open: a process that answers late would take its end for ours.
-        std::optional<Call> call{};
-    };
+    friend class Calls;  // looks for peers and adds them
 
     bool is_known(uint32_t slot);
     std::optional<uint32_t> index_for(Introduction& introduction);
     std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
     bool make_room_for_remote(base::Instant now);
-    bool call_all(std::span<const uint32_t> slots, uint32_t variants, std::vector<uint32_t>& later);
     bool is_of_known_peer(uint32_t slot, const Credentials& who);
-    bool is_being_called(const Credentials& who) const;
-    std::optional<Call> begin_call(uint32_t slot, uint32_t variants, std::vector<uint32_t>& later);
-    std::optional<Call> next_call(uint32_t slot, uint32_t variants, std::vector<uint32_t>& later);
-    std::optional<Call> open_call_to(const Peer& peer);
-    std::optional<Call> introduce(uint32_t slot, Line line);
-    void settle_call(Peer& peer, Call call);
-    void end_call(Call call);
-    void await_other_callers(std::span<const uint32_t> slots, std::span<const uint32_t> later);
 
     Presence own_;
-    Lock& lock_;
     Owner& owner_;
     Watch* watch_ = nullptr;
     std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
@@ -180,9 +131,7 @@ private:
     // named.
     std::map<std::array<wire::Gid, 2>, uint32_t> by_address_;
     mutable uint32_t heard_last_ = 0;  // the machine of the last packet, likely also of the next
-    std::map<uint32_t, Credentials> being_called_;  // by slot
-    std::map<uint32_t, Mute> mute_;                 // by slot
-    std::condition_variable called_;
+    Calls calls_;
     Groups groups_;
 };
 

@@ -168,7 +168,7 @@ DEFECTS = {
         "LendingTest.*",
     ),
     "a process is called in each of its slots": (
-        "src/live/encounters.cc",
+        "src/live/calls.cc",
         "    if (is_being_called(line->who)) {",
         "    if (being_called_.contains(slot)) {",
         "SlotsTest.*",

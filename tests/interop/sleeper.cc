@@ -3,8 +3,8 @@
 //
 // usage: sleeper get|poll|epoll|edge|uring ROUNDS [PAUSE_US]
 //
-// `get` blocks in ibv_get_cq_event; the others sleep on the channel's descriptor, `edge` in an epoll
-// set that tells only of changes. Between two rounds the client pauses, so that the server is
+// `get` blocks in ibv_get_cq_event; the others sleep on the channel's descriptor, `edge` in an
+// epoll set that tells only of changes. Between two rounds the client pauses, so that the server is
 // asleep.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
