@@ -29,6 +29,16 @@ const char* name_of(Work work) {
     }
 }
 
+const char* words_for(GidKind kind) {
+    switch (kind) {
+        case GidKind::unknown: break;
+        case GidKind::roce_v1: return "RoCE v1";
+        case GidKind::roce_v2: return "RoCE v2";
+        case GidKind::infiniband: return "InfiniBand";
+    }
+    return "an unknown type";
+}
+
 const char* right_for(Work work) {
     switch (work) {
         case Work::read: return "IBV_ACCESS_REMOTE_READ";
@@ -197,6 +207,13 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
                "were asked for say";
     if (endpoint.value != 0 && found->is_behind())
         return name + " has not read what was sent to it: it is stopped, or has no time";
+    const GidKind own = connections_.of(qp.number).ends.kind;
+    const GidKind its = world_.ends_of(endpoint, qp.dest_qpn).kind;
+    if (its != GidKind::unknown && its != own)
+        return printed(
+            "queue pair 0x%06x of %s has a source GID of %s, and this one has one of %s: "
+            "give both the sgid_index of one type",
+            number, name.c_str(), words_for(its), words_for(own));
     return why_ignored(qp, name);
 }
 

@@ -59,6 +59,13 @@ class One(Base):
         self.post(here, self.mr)
         self.assertEqual(self.status(), e.IBV_WC_RETRY_EXC_ERR)
 
+    def test_other_kind_of_gid(self):
+        here, there = self.qp(), self.qp()
+        self.connect(here, there.qp_num)
+        self.connect(there, here.qp_num, index=2)
+        self.post(here, self.mr)
+        self.assertEqual(self.status(), e.IBV_WC_RETRY_EXC_ERR)
+
     def test_other_peer(self):
         here, there, other = self.qp(), self.qp(), self.qp()
         self.connect(here, there.qp_num)

@@ -40,12 +40,12 @@ class Base(unittest.TestCase):
         cq = cq or self.cq
         return QP(pd or self.pd, QPInitAttr(qp_type=kind, scq=cq, rcq=cq, srq=srq, cap=cap))
 
-    def address(self, gid=None):
+    def address(self, gid=None, index=3):
         gid = gid or self.context.query_gid(1, 3)
-        return AHAttr(is_global=1, port_num=1, gr=GlobalRoute(dgid=gid, sgid_index=3))
+        return AHAttr(is_global=1, port_num=1, gr=GlobalRoute(dgid=gid, sgid_index=index))
 
     def connect(self, qp, peer, gid=None, timeout=8, retries=1, rnr_retries=0, access=ALL,
-                psn=0):
+                psn=0, index=3):
         attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
         attr.qp_access_flags = access
         qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_PKEY_INDEX | e.IBV_QP_PORT |
@@ -54,7 +54,7 @@ class Base(unittest.TestCase):
         attr.path_mtu = e.IBV_MTU_1024
         attr.dest_qp_num, attr.rq_psn = peer, psn
         attr.max_dest_rd_atomic = attr.min_rnr_timer = 1
-        attr.ah_attr = self.address(gid)
+        attr.ah_attr = self.address(gid, index)
         qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_AV | e.IBV_QP_PATH_MTU | e.IBV_QP_DEST_QPN |
                   e.IBV_QP_RQ_PSN | e.IBV_QP_MAX_DEST_RD_ATOMIC | e.IBV_QP_MIN_RNR_TIMER)
         attr = QPAttr(qp_state=e.IBV_QPS_RTS)
