@@ -22,9 +22,13 @@ std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
 std::string why_refused(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 std::string why_refused(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 std::string why_refused(ibv_pd* pd, ibv_qp_init_attr* init);
+std::string why_refused(ibv_context* context, ibv_qp_init_attr_ex* init);
+std::string why_refused(ibv_pd* pd, ibv_srq_init_attr* init);
 std::string why_refused(ibv_pd* pd, void* address, size_t length, int access);
+std::string why_refused(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access);
 std::string why_refused(ibv_context* context, int entries, void* user, ibv_comp_channel* channel,
                         int vector);
+std::string why_refused(ibv_context* context, ibv_cq_init_attr_ex* init);
 std::string why_refused(ibv_context* context, uint8_t port, int index, ibv_gid* gid);
 std::string why_refused(ibv_pd* pd, ibv_ah_attr* address);
 

@@ -96,6 +96,24 @@ std::string why_address(const ibv_ah_attr& address, const ibv_context* context) 
     return {};
 }
 
+// The same for both structures that describe a queue pair.
+template <class Attributes>
+std::string why_no_queue_pair(const Attributes& init) {
+    const ibv_qp_cap& cap = init.cap;
+    if (init.qp_type == IBV_QPT_XRC_RECV) return {};
+    if (init.send_cq == nullptr) return "send_cq is NULL";
+    if (init.recv_cq == nullptr && init.qp_type != IBV_QPT_XRC_SEND) return "recv_cq is NULL";
+    if (cap.max_send_wr > kMaxWork || (init.srq == nullptr && cap.max_recv_wr > kMaxWork))
+        return live::printed("max_send_wr %u or max_recv_wr %u is more than %d", cap.max_send_wr,
+                             cap.max_recv_wr, kMaxWork);
+    if (cap.max_send_sge > kMaxSges || cap.max_recv_sge > kMaxSges)
+        return live::printed("max_send_sge %u or max_recv_sge %u is more than %d", cap.max_send_sge,
+                             cap.max_recv_sge, kMaxSges);
+    if (cap.max_inline_data > kMaxInline)
+        return live::printed("max_inline_data %u is more than %d", cap.max_inline_data, kMaxInline);
+    return {};
+}
+
 }  // namespace
 
 std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
@@ -172,18 +190,25 @@ std::string why_refused(ibv_qp* shown, ibv_recv_wr* list, ibv_recv_wr** bad) {
 }
 
 std::string why_refused(ibv_pd*, ibv_qp_init_attr* init) {
-    const ibv_qp_cap& cap = init->cap;
-    if (init->send_cq == nullptr && init->qp_type != IBV_QPT_XRC_RECV) return "send_cq is NULL";
-    if (init->recv_cq == nullptr && init->srq == nullptr && init->qp_type != IBV_QPT_XRC_SEND)
-        return "recv_cq is NULL";
-    if (cap.max_send_wr > kMaxWork || cap.max_recv_wr > kMaxWork)
-        return live::printed("max_send_wr %u or max_recv_wr %u is more than %d", cap.max_send_wr,
-                             cap.max_recv_wr, kMaxWork);
-    if (cap.max_send_sge > kMaxSges || cap.max_recv_sge > kMaxSges)
-        return live::printed("max_send_sge %u or max_recv_sge %u is more than %d", cap.max_send_sge,
-                             cap.max_recv_sge, kMaxSges);
-    if (cap.max_inline_data > kMaxInline)
-        return live::printed("max_inline_data %u is more than %d", cap.max_inline_data, kMaxInline);
+    return why_no_queue_pair(*init);
+}
+
+std::string why_refused(ibv_context*, ibv_qp_init_attr_ex* init) {
+    const bool has_target = (init->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0;
+    if (init->qp_type == IBV_QPT_XRC_RECV && (!has_target || init->xrcd == nullptr))
+        return "a target of XRC needs its domain (IBV_QP_INIT_ATTR_XRCD)";
+    const bool has_domain = (init->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 && init->pd != nullptr;
+    if (init->qp_type != IBV_QPT_XRC_RECV && !has_domain)
+        return "there is no protection domain (IBV_QP_INIT_ATTR_PD)";
+    return why_no_queue_pair(*init);
+}
+
+std::string why_refused(ibv_pd*, ibv_srq_init_attr* init) {
+    if (init->attr.max_wr == 0 || init->attr.max_wr > kMaxSharedWork)
+        return live::printed("max_wr is %u, and a shared receive queue has 1 to %d",
+                             init->attr.max_wr, kMaxSharedWork);
+    if (init->attr.max_sge > kMaxSges)
+        return live::printed("max_sge %u is more than %d", init->attr.max_sge, kMaxSges);
     return {};
 }
 
@@ -197,6 +222,10 @@ std::string why_refused(ibv_pd*, void* address, size_t length, int access) {
         address);
 }
 
+std::string why_refused(ibv_pd* pd, void* address, size_t length, uint64_t, unsigned access) {
+    return why_refused(pd, address, length, static_cast<int>(access));
+}
+
 std::string why_refused(ibv_context* context, int entries, void*, ibv_comp_channel*, int vector) {
     if (entries <= 0 || entries > kMaxCqe)
         return live::printed("%d entries, and a queue has 1 to %d", entries, kMaxCqe);
@@ -204,6 +233,11 @@ std::string why_refused(ibv_context* context, int entries, void*, ibv_comp_chann
         return live::printed("comp_vector is %d, and there are %d", vector,
                              context->num_comp_vectors);
     return {};
+}
+
+std::string why_refused(ibv_context* context, ibv_cq_init_attr_ex* init) {
+    return why_refused(context, static_cast<int>(init->cqe), nullptr, init->channel,
+                       static_cast<int>(init->comp_vector));
 }
 
 std::string why_refused(ibv_context* context, uint8_t port, int index, ibv_gid*) {

@@ -125,6 +125,35 @@ def a_refused_call_is_explained_when_asked_for(launch):
         assert f"ibv_query_gid was refused: EINVAL (Invalid argument): {why}" in said
 
 
+def a_refused_call_of_any_form_is_explained(launch):
+    for call, why in (
+            ("MR(pd, 64, e.IBV_ACCESS_REMOTE_WRITE)",
+             "ibv_reg_mr_iova2 was refused: EINVAL (Invalid argument): IBV_ACCESS_REMOTE_WRITE and "
+             "IBV_ACCESS_REMOTE_ATOMIC need IBV_ACCESS_LOCAL_WRITE.\n"),
+            ("QP(context, QPInitAttrEx(scq=cq, rcq=cq, pd=pd, qp_type=e.IBV_QPT_RC, "
+             "cap=QPCap(max_send_sge=99), send_ops_flags=e.IBV_QP_EX_WITH_SEND, "
+             "comp_mask=e.IBV_QP_INIT_ATTR_PD | e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))",
+             "ibv_create_qp_ex was refused: EINVAL (Invalid argument): max_send_sge 99 or "
+             "max_recv_sge 1 is more than 32.\n"),
+            ("CQEX(context, CqInitAttrEx(cqe=7, comp_vector=9))",
+             "ibv_create_cq_ex was refused: EINVAL (Invalid argument): comp_vector is 9, and there "
+             "are 2.\n"),
+            ("SRQ(pd, SrqInitAttr(SrqAttr(max_wr=1 << 20)))",
+             "ibv_create_srq was refused: EINVAL (Invalid argument): max_wr is 1048576, and a "
+             "shared receive queue has 1 to 32768.\n")):
+        script = (
+            "import pyverbs.device as d, pyverbs.enums as e\n"
+            "from pyverbs.cq import CQ, CQEX, CqInitAttrEx\nfrom pyverbs.pd import PD\n"
+            "from pyverbs.mr import MR\nfrom pyverbs.qp import QP, QPCap, QPInitAttrEx\n"
+            "from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr\n"
+            "context = d.Context(name='tulle0')\npd, cq = PD(context), CQ(context, 8)\n"
+            f"try: {call}\nexcept Exception: pass\n")
+        done = launch.run("--explain", "/usr/bin/python3", "-c", script)
+        if "No module named" in done.stderr:
+            raise Skipped("this test needs python3-pyverbs")
+        assert why in done.stderr, done.stderr
+
+
 # ---- files ---------------------------------------------------------------------------------------
 
 def what_a_killed_run_has_left_goes_with_the_next(launch):
@@ -437,7 +466,7 @@ TESTS = [
     a_wrong_option_is_refused, lines_are_labelled_when_asked_for,
     lines_are_as_they_were_where_nobody_looks, lines_are_labelled_on_a_terminal,
     much_output_comes_whole, an_end_that_is_not_well_is_explained,
-    a_refused_call_is_explained_when_asked_for,
+    a_refused_call_is_explained_when_asked_for, a_refused_call_of_any_form_is_explained,
     what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
     a_capture_of_one_side_has_both_directions, a_capture_that_cannot_begin_is_refused,
     captures_of_both_sides_have_both_directions_each,
