@@ -156,7 +156,8 @@ def a_refused_call_of_any_form_is_explained(launch):
 
 # ---- files ---------------------------------------------------------------------------------------
 
-def what_a_killed_run_has_left_goes_with_the_next(launch):
+def killed_run(launch):
+    """What a killed run has left: its folder."""
     first = subprocess.Popen([launch.tulle, "run", "sh", "-c",
                               "echo ready; exec tail -f /dev/null"],
                              env=launch.environment(), stdout=subprocess.PIPE, text=True)
@@ -167,10 +168,61 @@ def what_a_killed_run_has_left_goes_with_the_next(launch):
         assert folder.exists()
         first.kill()
     assert folder.exists()
+    return folder
+
+
+def what_a_killed_run_has_left_goes_with_the_next(launch):
+    folder = killed_run(launch)
     # As another process with the same number would have it.
     folder = folder.rename(folder.with_name(f"tulle-run-{os.getpid()}-abcdef"))
     launch.run("true")
     assert not list(launch.scratch.iterdir())
+
+
+def folders_whose_names_only_begin_like_those_of_runs_stay(launch):
+    folders = [launch.scratch / name for name in ("tulle-run-results", "tulle-run-77-backup")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "data").write_text("precious")
+    assert launch.run("true").returncode == 0
+    for folder in folders:
+        assert (folder / "data").exists()
+        shutil.rmtree(folder)
+
+
+def folders_of_other_users_stay(launch):
+    if os.geteuid() != 0:
+        raise Skipped("this test needs root")
+    folder = killed_run(launch)
+    os.chown(folder, 65534, 65534)
+    assert launch.run("true").returncode == 0
+    assert folder.exists()
+    shutil.rmtree(folder)
+
+
+def a_folder_in_which_others_may_put_links_is_not_used(launch):
+    open_to_all = launch.folder / "open"
+    open_to_all.mkdir()
+    below = open_to_all / "below"
+    below.mkdir(mode=0o700)
+    for mode, is_used in ((0o700, True), (0o1777, True), (0o777, False), (0o770, False)):
+        open_to_all.chmod(mode)
+        for folder in (open_to_all, below):
+            tree = launch.run("printenv", "TULLE_SYSFS", TMPDIR=str(folder)).stdout
+            assert tree.startswith(f"{folder}/tulle-run-") == is_used, f"{mode:o}: {tree}"
+    if os.geteuid() == 0:
+        open_to_all.chmod(0o755)
+        os.chown(open_to_all, 65534, 65534)
+        tree = launch.run("printenv", "TULLE_SYSFS", TMPDIR=str(open_to_all)).stdout
+        assert tree and not tree.startswith(str(open_to_all)), tree
+
+
+def every_adapter_has_a_folder_where_its_link_leads(launch):
+    script = ("for d in /sys/class/infiniband/*; do r=$(readlink -f $d/device); cat $r/vendor; "
+              "ls $r/infiniband; done")
+    done = launch.run("--devices", "3", "bash", "-c", script)
+    assert done.stdout.split() == ["0x544c", "tulle0", "0x544c", "tulle1", "0x544c", "tulle2"], \
+        done.stdout + done.stderr
 
 
 def a_capture_that_finds_no_room_is_an_error(launch):
@@ -467,7 +519,10 @@ TESTS = [
     lines_are_as_they_were_where_nobody_looks, lines_are_labelled_on_a_terminal,
     much_output_comes_whole, an_end_that_is_not_well_is_explained,
     a_refused_call_is_explained_when_asked_for, a_refused_call_of_any_form_is_explained,
-    what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
+    what_a_killed_run_has_left_goes_with_the_next,
+    folders_whose_names_only_begin_like_those_of_runs_stay, folders_of_other_users_stay,
+    a_folder_in_which_others_may_put_links_is_not_used,
+    every_adapter_has_a_folder_where_its_link_leads, a_capture_that_finds_no_room_is_an_error,
     a_capture_of_one_side_has_both_directions, a_capture_that_cannot_begin_is_refused,
     captures_of_both_sides_have_both_directions_each,
     queue_pairs_on_different_links_never_meet, programs_on_different_links_do_not_connect,

@@ -20,35 +20,60 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "tulle-run-";
+constexpr const char* kMark = ".tulle-run";  // a program may have a folder of such a name
 constexpr const char* kWhole = "wire-is-whole";
 // Each adapter has a PCI slot of its own.
 std::string pci_path(uint32_t device) {
     return fmt::format("devices/pci0000:00/0000:00:{:02x}.0", 5 + device);
 }
 
+// Whether nobody but root and this user can rename what this user makes there, and put a link in
+// its place: that would have us write wherever the link leads.
+bool is_safe(fs::path folder) {
+    for (;; folder = folder.parent_path()) {
+        struct stat status {};
+        if (lstat(folder.c_str(), &status) != 0) return false;
+        if (status.st_uid != 0 && status.st_uid != geteuid()) return false;
+        const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+        if (others_write && (status.st_mode & S_ISVTX) == 0) return false;
+        if (folder == folder.root_path()) return true;
+    }
+}
+
 fs::path temporary_folder() {
     std::error_code error;
     // Without symbolic links, as the kernel reports the path of a program.
     const fs::path folder = fs::canonical(fs::temp_directory_path(error), error);
-    return error ? fs::path("/tmp") : folder;
+    return error || !is_safe(folder) ? fs::path("/tmp") : folder;
 }
 
-// Locked as long as the run lives; the kernel releases the lock however the run ends.
+// Locked as long as the run lives; the kernel releases the lock however the run ends. Nothing if
+// the folder is another user's.
 live::Descriptor lock(const fs::path& folder) {
     live::Descriptor made(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    if (made && flock(made.get(), LOCK_EX | LOCK_NB) != 0) made.reset();
+    struct stat status {};
+    if (made && (fstat(made.get(), &status) != 0 || status.st_uid != geteuid() ||
+                 flock(made.get(), LOCK_EX | LOCK_NB) != 0))
+        made.reset();
     return made;
 }
 
-// Removes the folders of ended runs. A folder gets its final name only once it is locked
-// (make_folder).
+// Removes the folders of ended runs of this user. A folder gets its final name only once it is
+// locked (make_folder).
 void sweep(const fs::path& folder) {
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
         if (!it->path().filename().string().starts_with(kPrefix)) continue;
         std::error_code ignored;
+        if (!fs::exists(it->path() / kMark, ignored)) continue;
         if (const live::Descriptor held = lock(it->path())) fs::remove_all(it->path(), ignored);
     }
+}
+
+void put(const fs::path& file, const std::string& text) {
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    std::ofstream(file) << text << '\n';
 }
 
 // The folder has another name until it is locked, so that no other run sweeps it away. As in /sys,
@@ -57,18 +82,14 @@ std::string make_folder(const fs::path& where, live::Descriptor& held) {
     std::string name = (where / ".tulle-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) return {};
     held = lock(name);
+    put(fs::path(name) / kMark, "");
     const std::string final_name =
         (where / fmt::format("{}{}-{}", kPrefix, getpid(), name.substr(name.size() - 6))).string();
     if (held && chmod(name.c_str(), 0711) == 0 && rename(name.c_str(), final_name.c_str()) == 0)
         return final_name;
-    rmdir(name.c_str());
-    return {};
-}
-
-void put(const fs::path& file, const std::string& text) {
     std::error_code error;
-    fs::create_directories(file.parent_path(), error);
-    std::ofstream(file) << text << '\n';
+    fs::remove_all(name, error);
+    return {};
 }
 
 std::string guid_text(wire::Guid guid) {

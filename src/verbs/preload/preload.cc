@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -36,16 +37,33 @@ struct Place {
     const char* within;  // the tree
 };
 
+constexpr char kDevices[] = "/sys/devices";
 constexpr Place kPlaces[] = {
     {"/sys/class/infiniband", "/class/infiniband"},
     {"/sys/class/infiniband_verbs", "/class/infiniband_verbs"},
-    {"/sys/devices/pci0000:00/0000:00:05.0", "/devices/pci0000:00/0000:00:05.0"},
     {"/dev/infiniband", "/dev/infiniband"},
+    {kDevices, "/devices"},  // only the folders of our adapters
 };
+constexpr char kAdapter[] = "/sys/devices/pci0000:00/0000:00:05.0";
+constexpr size_t kSlotAt = sizeof kAdapter - sizeof "05.0";
 
 const char* tree() {
     static const char* root = getenv("TULLE_SYSFS");
     return root;
+}
+
+// Whether the tree has the folder of a device. The machine's devices are in the same one.
+bool is_of_adapter(const char* path) {
+    if (strncmp(path, kAdapter, kSlotAt) != 0 || strlen(path) < sizeof kAdapter - 1) return false;
+    char folder[PATH_MAX];
+    const int written =
+        snprintf(folder, sizeof folder, "%s%.*s", tree(),
+                 static_cast<int>(sizeof kAdapter - sizeof "/sys"), path + strlen("/sys"));
+    if (written < 0 || static_cast<size_t>(written) >= sizeof folder) return false;
+    const int before = errno;
+    const bool is_there = syscall(SYS_faccessat, AT_FDCWD, folder, F_OK) == 0;
+    errno = before;
+    return is_there;
 }
 
 // A path as the C library shall see it: rewritten into `room`, or as it is.
@@ -57,6 +75,7 @@ public:
             const size_t length = strlen(place.shown);
             if (strncmp(path, place.shown, length) != 0) continue;
             if (path[length] != 0 && path[length] != '/') continue;
+            if (place.shown == kDevices && !is_of_adapter(path)) return;
             const int written =
                 snprintf(room_, sizeof room_, "%s%s%s", tree(), place.within, path + length);
             if (written > 0 && static_cast<size_t>(written) < sizeof room_) path_ = room_;
