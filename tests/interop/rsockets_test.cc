@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <netinet/tcp.h>
+#include <rdma/rdma_verbs.h>
 #include <rdma/rsocket.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,7 +17,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -407,6 +411,160 @@ TEST(Peers, a_killed_peer_ends_the_stream) {
     EXPECT_EQ(rclose(client), 0);
     close(ends[0]);
     close(ends[1]);
+}
+
+// ---- peers that mean harm -----------------------------------------------------------------------
+
+// Speaks the protocol of streams by its own queue pair (librdmacm/docs/rsocket of rdma-core), and
+// need not keep to it. Numbers are in network order in greetings.
+class Stranger {
+public:
+    struct Target {
+        uint64_t address;
+        uint32_t key;
+        uint32_t length;
+    };
+    struct Greeting {
+        uint8_t version = 1;
+        uint8_t flags = 0;
+        uint16_t credits = htobe16(64);
+        uint8_t reserved[4] = {};
+        Target targets{};
+        Target data{};
+    };
+
+    explicit Stranger(uint16_t port) {
+        rdma_addrinfo hints{};
+        hints.ai_port_space = RDMA_PS_TCP;
+        rdma_addrinfo* to = nullptr;
+        EXPECT_EQ(rdma_getaddrinfo("127.0.0.1", std::to_string(port).c_str(), &hints, &to), 0);
+        ibv_qp_init_attr init{};
+        init.cap = {16, 16, 1, 1, 64};
+        init.sq_sig_all = 1;
+        EXPECT_EQ(rdma_create_ep(&id_, to, nullptr, &init), 0);
+        rdma_freeaddrinfo(to);
+        region_ = rdma_reg_write(id_, memory_, sizeof memory_);
+        Greeting greeting;
+        const Target own{htobe64(reinterpret_cast<uint64_t>(memory_)), htobe32(region_->rkey),
+                         htobe32(2)};
+        greeting.targets = greeting.data = own;
+        for (int i = 0; i < 16; ++i)
+            EXPECT_EQ(rdma_post_recv(id_, nullptr, memory_, 8, region_), 0);
+        rdma_conn_param param{};
+        param.private_data = &greeting;
+        param.private_data_len = sizeof greeting;
+        param.rnr_retry_count = 7;
+        EXPECT_EQ(rdma_connect(id_, &param), 0) << std::strerror(errno);
+        std::memcpy(&peer_, id_->event->param.conn.private_data, sizeof peer_);
+    }
+    ~Stranger() {
+        rdma_disconnect(id_);
+        rdma_dereg_mr(region_);
+        rdma_destroy_ep(id_);
+    }
+
+    // Announces both buffers of the table, with credit for any number of messages.
+    void announce() {
+        const Target some{reinterpret_cast<uint64_t>(memory_), region_->rkey, 64};
+        const Target both[] = {some, some};
+        write(peer_.targets, both, sizeof both, std::nullopt);
+        write(peer_.targets, nullptr, 0, 4u << 29 | 100);
+    }
+    void send_one_byte() { write(peer_.data, "x", 1, 1); }
+
+private:
+    static_assert(sizeof(Greeting) == 40);
+
+    void write(const Target& to, const void* what, uint32_t bytes,
+               std::optional<uint32_t> message) {
+        ibv_sge sge{reinterpret_cast<uint64_t>(what), bytes, 0};
+        ibv_send_wr request{};
+        ibv_send_wr* bad = nullptr;
+        request.opcode = message ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+        request.imm_data = htobe32(message.value_or(0));
+        request.sg_list = &sge;
+        request.num_sge = bytes > 0 ? 1 : 0;
+        request.send_flags = IBV_SEND_INLINE;
+        request.wr.rdma.remote_addr = be64toh(to.address);
+        request.wr.rdma.rkey = be32toh(to.key);
+        EXPECT_EQ(ibv_post_send(id_->qp, &request, &bad), 0);
+        ibv_wc completion{};
+        EXPECT_EQ(rdma_get_send_comp(id_, &completion), 1);
+    }
+
+    rdma_cm_id* id_ = nullptr;
+    ibv_mr* region_ = nullptr;
+    Greeting peer_;
+    char memory_[64] = {};
+};
+
+TEST(Hostile, a_peer_that_announces_more_than_a_stream_has_buffers_is_parted_from) {
+    const int at = listener();
+    std::optional<Stranger> stranger;
+    std::thread caller([&] { stranger.emplace(port_of(at)); });
+    const int server = raccept(at, nullptr, nullptr);
+    caller.join();
+    ASSERT_GE(server, 0);
+    std::thread enemy([&] {
+        for (int i = 0; i < 10; ++i) stranger->announce();
+        stranger->send_one_byte();
+    });
+    char byte = 0;
+    EXPECT_EQ(rrecv(server, &byte, 1, 0), -1);
+    EXPECT_EQ(errno, ECONNRESET);
+    enemy.join();
+    EXPECT_EQ(rclose(server), 0);
+    EXPECT_EQ(rclose(at), 0);
+}
+
+// Anybody can send from any address of a whole network, as 127.0.0.0/8 is.
+TEST(Hostile, strangers_with_many_addresses_cost_a_datagram_socket_little_memory) {
+    constexpr uint32_t kStrangers = 20'000;
+    const int server = rsocket(AF_INET, SOCK_DGRAM, 0);
+    const sockaddr_in any = address_of(0);
+    ASSERT_EQ(rbind(server, plain(any), sizeof any), 0);
+    sockaddr_in there = address_of(port_of(server));
+    const int enemy = socket(AF_INET, SOCK_DGRAM, 0);
+    std::array<unsigned char, 16> header = {0x55, 0x55, 0x55, 0x55, 4, 7, 16};  // an answer
+    iovec piece{header.data(), header.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(in_pktinfo))] = {};
+    msghdr message{};
+    message.msg_name = &there;
+    message.msg_namelen = sizeof there;
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* from = CMSG_FIRSTHDR(&message);
+    from->cmsg_level = IPPROTO_IP;
+    from->cmsg_type = IP_PKTINFO;
+    from->cmsg_len = CMSG_LEN(sizeof(in_pktinfo));
+    const size_t before = mallinfo2().uordblks;
+    char byte = 0;
+    for (uint32_t i = 0; i < kStrangers; ++i) {
+        in_pktinfo source{};
+        source.ipi_spec_dst.s_addr = htonl(0x7f00'0002 + i);
+        std::memcpy(CMSG_DATA(from), &source, sizeof source);
+        ASSERT_EQ(sendmsg(enemy, &message, 0), static_cast<ssize_t>(header.size()));
+        if (i % 64 != 0) continue;
+        EXPECT_EQ(rrecv(server, &byte, 1, MSG_DONTWAIT), -1);
+    }
+    EXPECT_EQ(rrecv(server, &byte, 1, MSG_DONTWAIT), -1);
+    const size_t after = mallinfo2().uordblks;
+    EXPECT_LT(after - before, size_t{1} << 20);
+
+    // Those who come later are heard all the same.
+    const int client = rsocket(AF_INET, SOCK_DGRAM, 0);
+    ASSERT_EQ(rsendto(client, "x", 1, 0, plain(there), sizeof there), 1);
+    sockaddr_in name{};
+    socklen_t length = sizeof name;
+    ASSERT_EQ(rrecvfrom(server, &byte, 1, 0, reinterpret_cast<sockaddr*>(&name), &length), 1);
+    ASSERT_EQ(rsendto(server, "y", 1, 0, plain(name), length), 1);
+    EXPECT_EQ(rrecv(client, &byte, 1, 0), 1);
+    EXPECT_EQ(byte, 'y');
+    close(enemy);
+    EXPECT_EQ(rclose(client), 0);
+    EXPECT_EQ(rclose(server), 0);
 }
 
 }  // namespace

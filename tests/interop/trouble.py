@@ -91,8 +91,8 @@ CAUSES = {
     "wrong_psn": r"transport retry counter exceeded \(status 12\): queue pair 0x\w+ of this "
                  r"process itself is connected to this one and takes none of its requests: its "
                  r"rq_psn is not the sq_psn of this one",
-    "other_kind_of_gid": r"queue pair 0x\w+ of this process itself has a source GID of RoCE v1, and "
-                         r"this one has one of RoCE v2: give both the sgid_index of one type",
+    "other_kind_of_gid": r"queue pair 0x\w+ of this process itself has a source GID of RoCE v1, "
+                         r"and this one has one of RoCE v2: give both the sgid_index of one type",
     "other_peer": r"queue pair 0x\w+ of this process itself is connected to another one, 0x",
     "dead_peer": r"transport retry counter exceeded \(status 12\): the peer, process \d+ of host "
                  r"0, has ended",

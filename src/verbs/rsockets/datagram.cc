@@ -19,6 +19,7 @@ constexpr size_t kRouteHeader = 40;    // room for the GRH before the data of a 
 constexpr size_t kPacket = 4096;       // the MTU of our ports
 constexpr size_t kMostUdp = 65'507;    // bytes of a UDP datagram over IPv4
 constexpr size_t kMostArrived = 512;   // chosen: beyond this unread datagrams are lost
+constexpr size_t kMostHeard = 1024;    // chosen: beyond this nobody new is remembered by a packet
 constexpr uint8_t kShownProtocol = 0;  // none that the connection manager looks for
 constexpr uint32_t kTag = 0x5555'5555;
 constexpr uint8_t kData = 0;
@@ -284,9 +285,9 @@ void Datagram::on_udp(std::span<const std::byte> bytes, const Name& from) {
     std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
     const size_t length = header.version == 6 ? kUdpSix : kUdpFour;
     if (header.tag != htonl(kTag) || header.length != length || bytes.size() < length) return;
-    Peer& peer = peer_at(from);
-    const uint32_t qpn = ntohl(header.qpn) >> 8;
-    learn(peer, qpn);
+    Peer unknown;
+    Peer& peer = peers_.size() < kMostHeard || knows(from) ? peer_at(from) : unknown;
+    if (&peer != &unknown) learn(peer, ntohl(header.qpn) >> 8);
     if (header.kind != kData) return;
     (void)send_by_udp(from, peer, {}, kAnswer);
     keep(from, bytes.subspan(length));
@@ -313,7 +314,8 @@ void Datagram::learn(Peer& peer, uint32_t qpn) {
     peer.qpn = qpn;
 }
 
-Datagram::Peer& Datagram::peer_at(const Name& name) {
+// The key of `peers_`.
+std::string Datagram::key_of(const Name& name) {
     Name plain;
     plain.address.ss_family = name.address.ss_family;
     set_port(plain, name);
@@ -321,8 +323,7 @@ Datagram::Peer& Datagram::peer_at(const Name& name) {
         reinterpret_cast<sockaddr_in6&>(plain.address).sin6_addr = six(name).sin6_addr;
     else
         reinterpret_cast<sockaddr_in&>(plain.address).sin_addr = four(name).sin_addr;
-    const std::string key(reinterpret_cast<const char*>(&plain.address), sizeof(sockaddr_in6));
-    return peers_[key];
+    return {reinterpret_cast<const char*>(&plain.address), sizeof(sockaddr_in6)};
 }
 
 void Datagram::arm() {

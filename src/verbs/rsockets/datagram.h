@@ -55,7 +55,9 @@ private:
     void keep(const Name& from, std::span<const std::byte> bytes);
     void learn(Peer& peer, uint32_t qpn);
     bool post_receive(uint32_t place);
-    Peer& peer_at(const Name& name);
+    static std::string key_of(const Name& name);
+    bool knows(const Name& name) const { return peers_.contains(key_of(name)); }
+    Peer& peer_at(const Name& name) { return peers_[key_of(name)]; }
     ssize_t send_by_udp(const Name& to, Peer& peer, std::span<const std::byte> bytes, uint8_t kind);
     ssize_t send_by_queue_pair(Guard& guard, Peer& peer, std::span<const std::byte> bytes,
                                int flags);

@@ -142,16 +142,18 @@ std::optional<Target> Outgoing::mapped_at(uint64_t offset) const {
 
 // New buffers are in the table when the message arrives. The peer may be writing the next entry
 // right now: an entry counts only when it is complete.
-void Outgoing::take_credit(uint16_t credit) {
+bool Outgoing::take_credit(uint16_t credit) {
     credit_ = credit;
     auto* entries = reinterpret_cast<Target*>(table_.data());
     for (uint32_t i = 0; i < kTargets; ++i) {
         Target& entry = entries[next_target_];
-        if (entry.address == 0 || entry.key == 0 || entry.length == 0) return;
+        if (entry.address == 0 || entry.key == 0 || entry.length == 0) break;
+        if (targets_.size() == kTargets) return false;
         targets_.push_back(entry);
         entry = {};
         next_target_ = (next_target_ + 1) % kTargets;
     }
+    return true;
 }
 
 // ---- messages -----------------------------------------------------------------------------------

@@ -41,8 +41,9 @@ public:
     std::optional<Target> mapped_at(uint64_t offset) const;
     std::optional<size_t> write_to(const Target& target, Pieces& from);
 
-    // The peer may be sent messages up to this number, and may have announced buffers.
-    void take_credit(uint16_t credit);
+    // The peer may be sent messages up to this number, and may have announced buffers. False if
+    // these are more than a peer has.
+    bool take_credit(uint16_t credit);
     // The oldest message has completed.
     void on_sent();
     bool is_idle() const { return sent_.empty(); }

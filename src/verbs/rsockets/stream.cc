@@ -85,13 +85,16 @@ void Stream::on_completion(const ibv_wc& completion) {
 }
 
 void Stream::on_message(uint32_t message) {
+    if (state_ == State::over) return;  // nothing counts after an error
     may_talk_ = true;
     const uint32_t value = value_of(message);
     switch (kind_of(message)) {
         case Kind::data:
             if (!incoming_.take_data(value)) fail(ECONNRESET);
             return;
-        case Kind::credit: return outgoing_.take_credit(static_cast<uint16_t>(value));
+        case Kind::credit:
+            if (!outgoing_.take_credit(static_cast<uint16_t>(value))) fail(ECONNRESET);
+            return;
         case Kind::mapping: return;  // it is in the table
         case Kind::control:
             if (value == static_cast<uint32_t>(Control::shutdown)) incoming_.end();
