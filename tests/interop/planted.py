@@ -278,6 +278,18 @@ DEFECTS = {
         "    engine_->lose_endpoint(peer == kNobody ? peer : kNobody);\n",
         "clients_test",
     ),
+    "a stream takes any number of announced buffers": (
+        "src/verbs/rsockets/outgoing.cc",
+        "        if (targets_.size() == kTargets) return false;\n",
+        "",
+        "rsockets_test",
+    ),
+    "everybody who sends a header is remembered": (
+        "src/verbs/rsockets/datagram.cc",
+        "peers_.size() < kMostHeard || knows(from) ? peer_at(from) : unknown;",
+        "peers_.size() < kMostHeard || !knows(unknown.own) ? peer_at(from) : unknown;",
+        "rsockets_test",
+    ),
 }
 
 
