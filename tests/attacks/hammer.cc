@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "live/clock.h"
+#include "live/grh.h"
 #include "stranger.h"
 #include "transport/cm/connection_manager.h"
 #include "victim.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr size_t kRegion = 64 << 10;
 constexpr size_t kGuard = 64 << 10;
 constexpr std::byte kGuardByte{0xa5};
+constexpr wire::Gid kGroup{{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xe, 1, 2, 3}};
 
 struct Target {
     uint32_t slot = 0;
@@ -77,6 +79,7 @@ public:
         key_ = *host_->adapter().memory().register_region(request);
         host_->memory().publish_region(key_, request);
         for (size_t i = 0; i < qpns_.size(); ++i) qpns_[i] = create(static_cast<uint32_t>(i));
+        if (host_->attach_multicast(qpns_[2], kGroup) != transport::Refusal::none) std::abort();
     }
 
     Target target() {
@@ -281,6 +284,8 @@ private:
             static_cast<uint32_t>((service == 2 ? 3 : service) << 5 | random_.below(0x20));
         packet.set_dest_qp(random_.below(50) == 0 ? wire::Qpn{static_cast<uint32_t>(random_.next())}
                                                   : target_.numbers[service]);
+        // A packet of any service, also of one that no group is for.
+        if (random_.below(20) == 0) packet.set_dest_qp(wire::Qpn{kMulticastQpn});
         if (random_.below(4) != 0) packet.set_psn(wire::Psn{psn_++ & 0xff'ffff});
         packet.pkey = wire::kDefaultPKey;
         if (random_.below(4) != 0) {
@@ -299,7 +304,8 @@ private:
     void put_packet() {
         wire::Packet made = packet();
         const auto payload = bytes(random_.below(8) == 0 ? 4096 : 64);
-        const bool has_grh = made.opcode >> 5 == 3;
+        const bool is_for_group = made.dest_qp().value == kMulticastQpn;
+        const bool has_grh = is_for_group || made.opcode >> 5 == 3;
         made.payload_length = static_cast<uint32_t>(payload.size());
         const RecordHead head{RecordKind::packet, 0, has_grh ? 40u : 0u};
         const size_t size = sizeof head + sizeof made + head.grh_bytes + payload.size();
@@ -308,7 +314,12 @@ private:
         std::memcpy(place, &head, sizeof head);
         place += sizeof head;
         std::memcpy(place, static_cast<const void*>(&made), sizeof made);
-        place += sizeof made + head.grh_bytes;
+        place += sizeof made;
+        if (is_for_group) {
+            const auto grh = grh_of(made, {}, kGroup);
+            std::memcpy(place, grh.data(), grh.size());
+        }
+        place += head.grh_bytes;
         if (!payload.empty()) std::memcpy(place, payload.data(), payload.size());
     }
     void put_frame() {
