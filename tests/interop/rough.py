@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from interop import FAULTS, SECONDS, SKIPPED, free_port, leftovers
+from interop import ANY_CLOCK, FAULTS, SECONDS, SKIPPED, free_port, leftovers
 
 NOBODY, SOMEBODY = 65534, 1
 POLL = 0.02
@@ -72,7 +72,8 @@ class World:
         self.tulle = shutil.copy2(self.tulle, self.folder)
 
     def pair(self, line, port, **named):
-        return self.start("--pair", f"{line} -p {port}", f"{line} -p {port} 127.0.0.1", **named)
+        line = f"{line} {ANY_CLOCK} -p {port}"
+        return self.start("--pair", line, f"{line} 127.0.0.1", **named)
 
     def end(self, one, code=0):
         assert one.wait(SECONDS) == code, \
