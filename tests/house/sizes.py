@@ -22,7 +22,6 @@ _KNOWN = {
     "src/sim/rank_streams.h": "RankStreams",
     "src/sim/ranks.h": "Ranks",
     "src/transport/adapter.h": "Adapter",
-    "src/workload/schedule.h": "Schedule",
 }
 
 

@@ -1,17 +1,15 @@
-// All-to-all through the receiver's rail (PXN), in closed form, as in direct.cc. The data of a
-// server for a member of another server goes inside to the member at the same place, which forwards
-// them. A stream inside a server first has the data for its receiver, then the data that this
-// forwards, server by server. A stream to another server has the data of each member of the own
-// server for the peer. It waits for the data that are not the forwarder's own.
-#include "base/check.h"
-#include "workload/schedule.h"
+#include "workload/schedules/by_rail.h"
+
+#include "workload/schedules/each_to_each.h"
 
 namespace tulle::workload {
 
-void Schedule::make_rails() {
-    servers_ = placement_->server_count();
-    places_ = placement_->count_of(0);
-    streams_ = inlets_ = (places_ - 1 + servers_ - 1) * options_.channels;
+ByRail::ByRail(const CollectiveOptions& options, const Placement& placement)
+    : Shape(options, placement) {
+    if (members_ < 2) return;
+    servers_ = placement_.server_count();
+    places_ = placement_.count_of(0);
+    counts_.streams = counts_.inlets = (places_ - 1 + servers_ - 1) * options_.channels;
     const uint64_t low = options_.bytes / members_;
     const uint64_t high = low + (options_.bytes % members_ != 0 ? 1 : 0);
     const auto pieces = [&](uint64_t bytes) {
@@ -19,14 +17,15 @@ void Schedule::make_rails() {
     };
     most_pieces_ = pieces(high);
     // There is no closed form if the parts of some members are cut into more pieces than others.
-    smallest_bytes_ = pieces(low) == most_pieces_ ? low / options_.channels / most_pieces_ : 0;
+    counts_.smallest_bytes =
+        pieces(low) == most_pieces_ ? low / options_.channels / most_pieces_ : 0;
     const uint64_t one = most_pieces_ * options_.channels;  // from one member to another
-    messages_ = numbers_ =
+    counts_.messages = counts_.numbers =
         one * members_ *
         (uint64_t{places_ - 1} + uint64_t{servers_ - 1} * (2 * uint64_t{places_} - 1));
 }
 
-Schedule::RailStream Schedule::rail_stream_at(uint32_t member, uint32_t index) const {
+ByRail::RailStream ByRail::stream_at(uint32_t member, uint32_t index) const {
     RailStream stream;
     stream.channel = static_cast<uint16_t>(index % options_.channels);
     stream.place = member % places_;
@@ -44,11 +43,11 @@ Schedule::RailStream Schedule::rail_stream_at(uint32_t member, uint32_t index) c
     return stream;
 }
 
-Stream Schedule::rail_stream(uint32_t member, uint32_t index) const {
-    const RailStream its = rail_stream_at(member, index);
+Stream ByRail::stream(uint32_t member, uint32_t index) const {
+    const RailStream its = stream_at(member, index);
     Stream stream;
     stream.peer = its.peer;
-    stream.tier = placement_->tier(member, its.peer);
+    stream.tier = placement_.tier(member, its.peer);
     stream.channel = its.channel;
     stream.window = window_between(member, its.peer);
     stream.messages = most_pieces_ * (its.leaves ? places_ : servers_);
@@ -61,7 +60,7 @@ Stream Schedule::rail_stream(uint32_t member, uint32_t index) const {
     return stream;
 }
 
-Schedule::Source Schedule::rail_source(uint32_t member, uint32_t inlet) const {
+StreamSource ByRail::source(uint32_t member, uint32_t inlet) const {
     const uint32_t which = inlet / options_.channels;
     const uint32_t channel = inlet % options_.channels;
     const uint32_t place = member % places_;
@@ -76,8 +75,8 @@ Schedule::Source Schedule::rail_source(uint32_t member, uint32_t inlet) const {
 }
 
 // The source and the destination of the data of a segment of a stream.
-Schedule::RailData Schedule::rail_data(uint32_t member, const RailStream& stream,
-                                       uint32_t segment) const {
+ByRail::RailData ByRail::data_of(uint32_t member, const RailStream& stream,
+                                 uint32_t segment) const {
     const uint32_t first = stream.server * places_;
     if (stream.leaves) return {first + (stream.place + segment) % places_, stream.peer};
     if (segment == 0) return {member, stream.peer};
@@ -85,7 +84,7 @@ Schedule::RailData Schedule::rail_data(uint32_t member, const RailStream& stream
     return {member, there * places_ + stream.peer % places_};
 }
 
-uint64_t Schedule::rail_number(uint32_t member, const RailStream& stream, uint32_t segment) const {
+uint64_t ByRail::number_of(uint32_t member, const RailStream& stream, uint32_t segment) const {
     const uint64_t inside = uint64_t{places_ - 1} * members_;
     const uint64_t of_turn = 2 * uint64_t{places_} - 1;
     if (stream.leaves)
@@ -96,15 +95,16 @@ uint64_t Schedule::rail_number(uint32_t member, const RailStream& stream, uint32
     return inside + (uint64_t{segment - 1} * members_ + stream.peer) * of_turn + 2 * behind - 1;
 }
 
-StreamMessage Schedule::rail_message(uint32_t member, uint32_t index, uint64_t k) const {
-    const RailStream stream = rail_stream_at(member, index);
+StreamMessage ByRail::message(uint32_t member, uint32_t index, uint64_t k) const {
+    const RailStream stream = stream_at(member, index);
     const auto segment = static_cast<uint32_t>(k / most_pieces_);
     const uint64_t piece = k % most_pieces_;
-    const RailData data = rail_data(member, stream, segment);
-    const Range range = part(direct_range(data.from, data.to), options_.channels, stream.channel);
+    const RailData data = data_of(member, stream, segment);
+    const Range range = part(range_between(options_, members_, data.from, data.to),
+                             options_.channels, stream.channel);
     StreamMessage message;
     message.number =
-        (rail_number(member, stream, segment) * most_pieces_ + piece) * options_.channels +
+        (number_of(member, stream, segment) * most_pieces_ + piece) * options_.channels +
         stream.channel;
     message.bytes = part(range, most_pieces_, piece).size();
     if (!stream.leaves || segment == 0) return message;
@@ -113,14 +113,33 @@ StreamMessage Schedule::rail_message(uint32_t member, uint32_t index, uint64_t k
     return message;
 }
 
-uint64_t Schedule::rail_bytes(uint32_t member, uint32_t index) const {
-    const RailStream stream = rail_stream_at(member, index);
+uint64_t ByRail::stream_bytes(uint32_t member, uint32_t index) const {
+    const RailStream stream = stream_at(member, index);
     uint64_t bytes = 0;
     for (uint32_t segment = 0; segment < (stream.leaves ? places_ : servers_); ++segment) {
-        const RailData data = rail_data(member, stream, segment);
-        bytes += part(direct_range(data.from, data.to), options_.channels, stream.channel).size();
+        const RailData data = data_of(member, stream, segment);
+        bytes += part(range_between(options_, members_, data.from, data.to), options_.channels,
+                      stream.channel)
+                     .size();
     }
     return bytes;
+}
+
+std::pair<uint32_t, uint32_t> ByRail::opened_by(uint32_t, uint32_t turn) const {
+    const uint64_t first =
+        (places_ - 1) * options_.channels + (uint64_t{turn} + options_.peers) * options_.channels;
+    if (options_.peers == 0 || first >= counts_.streams) return {0, 0};
+    return {static_cast<uint32_t>(first), static_cast<uint32_t>(first) + options_.channels};
+}
+
+uint32_t ByRail::ends_turn(uint32_t, uint32_t turn) const {
+    return (places_ - 1) * options_.channels + (turn + 1) * options_.channels - 1;
+}
+
+uint64_t ByRail::arrivals(uint32_t) const {
+    if (members_ < 2) return 0;
+    return most_pieces_ * options_.channels *
+           (uint64_t{places_ - 1} * servers_ + uint64_t{servers_ - 1} * places_);
 }
 
 }  // namespace tulle::workload
