@@ -54,7 +54,7 @@ bool satisfy(PendingMessage& pending, uint32_t inlet, uint64_t k) {
     workload::StreamMessage& message = pending.message;
     for (uint32_t i = 0; i < message.need_count; ++i) {
         if (message.needs[i].inlet != inlet || message.needs[i].message != k) continue;
-        pending.cause = message.needs[i].place;
+        pending.cause = Trail::kFirstNeed + message.needs[i].place;
         message.needs[i] = message.needs[--message.need_count];
         return true;
     }
@@ -63,13 +63,19 @@ bool satisfy(PendingMessage& pending, uint32_t inlet, uint64_t k) {
 
 }  // namespace
 
-void drop_what_has_come(const Playing& playing, workload::StreamMessage& message) {
-    for (uint32_t i = 0; i < message.need_count;) {
-        const auto need = message.needs[i];
-        if (playing.inlets[need.inlet].has(need.message))
-            message.needs[i] = message.needs[--message.need_count];
-        else
-            ++i;
+void drop_what_has_come(const Schedule& schedule, const Playing& playing, uint32_t stream,
+                        PendingMessage& pending) {
+    workload::StreamMessage& message = pending.message;
+    for (;;) {
+        for (uint32_t i = 0; i < message.need_count;) {
+            const auto need = message.needs[i];
+            if (playing.inlets[need.inlet].has(need.message))
+                message.needs[i] = message.needs[--message.need_count];
+            else
+                ++i;
+        }
+        if (message.need_count != 0 || message.later_needs == 0) return;
+        schedule.list_needs(playing.member, stream, pending.k, message.later_needs, message);
     }
 }
 
@@ -237,7 +243,7 @@ void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instan
         pending.cause = cause;
         pending.awaits_window =
             window != 0 && open.listed >= window && !open.done.has(open.listed - window);
-        drop_what_has_come(playing, pending.message);
+        drop_what_has_come(schedule, playing, open.index, pending);
     }
 }
 
@@ -477,6 +483,8 @@ void RankStreams::see_arrival(StreamPart& part, Playing& playing, const Flight& 
         bool is_woken = false;
         for (PendingMessage& pending : stream.pending) {
             if (!satisfy(pending, flight.inlet, flight.task.message)) continue;
+            if (pending.message.need_count == 0 && pending.message.later_needs != 0)
+                drop_what_has_come(*generated(playing).schedule, playing, stream.index, pending);
             pending.at = std::max(pending.at, at);
             is_woken |= pending.is_ready();
         }

@@ -144,8 +144,10 @@ inline uint64_t place_of(uint32_t phase, uint32_t member) {
     return uint64_t{phase} << 32 | member;
 }
 
-// Removes from a message the needs that have already arrived at its member.
-void drop_what_has_come(const Playing& playing, workload::StreamMessage& message);
+// Removes from a message the needs that have already arrived at its member, until it waits for one
+// that has not.
+void drop_what_has_come(const workload::Schedule& schedule, const Playing& playing, uint32_t stream,
+                        PendingMessage& pending);
 
 // The state of one partition; one thread uses it.
 struct StreamPart {

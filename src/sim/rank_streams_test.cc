@@ -128,11 +128,16 @@ CollectiveOptions random_options(Collective collective, Algorithm algorithm,
 }
 
 constexpr std::pair<Collective, Algorithm> kWays[] = {
-    {Collective::all_reduce, Algorithm::ring},       {Collective::all_reduce, Algorithm::tree},
-    {Collective::reduce_scatter, Algorithm::ring},   {Collective::all_gather, Algorithm::ring},
-    {Collective::broadcast, Algorithm::ring},        {Collective::broadcast, Algorithm::tree},
-    {Collective::reduce_scatter, Algorithm::direct}, {Collective::all_gather, Algorithm::direct},
-    {Collective::all_to_all, Algorithm::direct}};
+    {Collective::all_reduce, Algorithm::ring},
+    {Collective::all_reduce, Algorithm::tree},
+    {Collective::reduce_scatter, Algorithm::ring},
+    {Collective::all_gather, Algorithm::ring},
+    {Collective::broadcast, Algorithm::ring},
+    {Collective::broadcast, Algorithm::tree},
+    {Collective::reduce_scatter, Algorithm::direct},
+    {Collective::all_gather, Algorithm::direct},
+    {Collective::all_to_all, Algorithm::direct},
+    {Collective::all_reduce, Algorithm::halving_doubling}};
 
 // The same job, once stored and once generated.
 struct Twins {
@@ -187,9 +192,11 @@ void compare(const Twins& twins) {
     expect_same_shares(expected, found);
     EXPECT_EQ(messages_of(twins.generated, found.result.account),
               messages_of(twins.stored, expected.result.account));
-    const Found in_partitions = run(twins.generated, 3);
-    EXPECT_EQ(in_partitions.hash, found.hash) << "in partitions";
-    expect_same_shares(found, in_partitions);
+    for (const size_t partitions : {2, 5}) {
+        const Found in_partitions = run(twins.generated, partitions);
+        EXPECT_EQ(in_partitions.hash, found.hash) << partitions << " partitions";
+        expect_same_shares(found, in_partitions);
+    }
 }
 
 TEST(GeneratedPhases, find_what_stored_ones_find) {

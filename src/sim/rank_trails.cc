@@ -1,6 +1,7 @@
 #include "sim/rank_trails.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 namespace tulle::sim {
@@ -42,7 +43,8 @@ public:
             need.message -= schedule.stream(task.member, task.stream).window;
             return Seen{need, false};
         }
-        const auto waited = schedule.message(task.member, task.stream, task.message).needs[cause];
+        const auto waited =
+            schedule.need(task.member, task.stream, task.message, cause - Trail::kFirstNeed);
         const auto source = schedule.source(task.member, waited.inlet);
         need.member = source.member;
         need.stream = source.stream;
@@ -98,6 +100,8 @@ Trail make_trail(const Schedule* schedule, uint32_t member, uint32_t rank) {
     Trail trail;
     trail.rank = rank;
     if (schedule == nullptr) return trail;
+    const uint32_t most_causes = Trail::kFirstNeed + schedule->most_needs();
+    trail.bits = static_cast<uint32_t>(std::bit_width(most_causes - 1));
     uint64_t messages = 0;
     for (uint32_t i = 0; i < schedule->stream_count(); ++i) {
         trail.first.push_back(messages);

@@ -1,8 +1,8 @@
 // Trails record what each generated task waited for last. The chain of waits of a run follows.
 //
-// A closed form gives the few things that a message may wait for (workload/schedule.h), so three
-// bits name the last of them. Together with the time of posting that is eight bytes per message. If
-// the trails of a run would take more than a gigabyte, it keeps none and has no chain.
+// A closed form gives the things that a message may wait for (workload/schedule.h), so a few bits
+// name the last of them. Together with the time of posting that is eight bytes per message. If the
+// trails of a run would take more than a gigabyte, it keeps none and has no chain.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,13 @@ namespace tulle::sim {
 
 // The trail of a member in a phase.
 struct Trail {
-    // What came last: one of the message's needs, by its place among them, or ...
-    static constexpr uint32_t kWindow = 4;   // an earlier message of the stream was done
-    static constexpr uint32_t kOpening = 5;  // the stream opened
-    static constexpr uint32_t kBits = 3;
-    static_assert(workload::StreamMessage::kMostNeeds <= kWindow);
+    // What came last: ...
+    static constexpr uint32_t kOpening = 0;  // the stream opened
+    static constexpr uint32_t kWindow = 1;   // an earlier message of the stream was done
+    static constexpr uint32_t kFirstNeed =
+        2;  // one of the message's needs, by its place among them
 
+    uint32_t bits = 3;  // of a cause
     uint32_t rank = 0;
     std::vector<uint64_t> first;  // of each stream: its first message among ...
     std::vector<uint64_t> waits;  // ... those of all streams
@@ -32,17 +33,16 @@ struct Trail {
     GeneratedTask last;
 
     void note(const GeneratedTask& task, Instant posted, uint32_t cause) {
-        waits[first[task.stream] + task.message] =
-            static_cast<uint64_t>(posted.ps) << kBits | cause;
+        waits[first[task.stream] + task.message] = static_cast<uint64_t>(posted.ps) << bits | cause;
     }
     uint64_t at(const GeneratedTask& task) const {
         return waits[first[task.stream] + task.message];
     }
     Instant posted(const GeneratedTask& task) const {
-        return Instant{static_cast<int64_t>(at(task) >> kBits)};
+        return Instant{static_cast<int64_t>(at(task) >> bits)};
     }
     uint32_t cause(const GeneratedTask& task) const {
-        return static_cast<uint32_t>(at(task) & ((1 << kBits) - 1));
+        return static_cast<uint32_t>(at(task) & ((1u << bits) - 1));
     }
 };
 

@@ -342,7 +342,7 @@ uint64_t RankStreams::jump_member(Playing& playing) {
         for (PendingMessage& pending : stream.pending) {
             pending.k += by;
             pending.message = schedule.message(playing.member, stream.index, pending.k);
-            drop_what_has_come(playing, pending.message);
+            drop_what_has_come(schedule, playing, stream.index, pending);
         }
     }
     return messages;

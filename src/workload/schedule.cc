@@ -16,6 +16,7 @@ bool Schedule::has_shape(const CollectiveOptions& options, const Placement& plac
     switch (options.algorithm) {
         case Algorithm::ring: return Rings::turns_of(options, placement.size()) <= kMostTurns;
         case Algorithm::tree:
+        case Algorithm::halving_doubling:
         case Algorithm::direct: return true;
         default: return false;
     }
@@ -32,6 +33,7 @@ Schedule::AnyShape Schedule::make_shape(const CollectiveOptions& options,
         if (is_broadcast) return TreeBroadcast(options, placement);
         return Trees(options, placement);
     }
+    if (options.algorithm == Algorithm::halving_doubling) return Halving(options, placement);
     if (options.pxn) return ByRail(options, placement);
     return EachToEach(options, placement);
 }
@@ -90,6 +92,23 @@ uint64_t Schedule::stream_bytes(uint32_t member, uint32_t index) const {
 
 uint64_t Schedule::arrivals(uint32_t member) const {
     return ask([&](const auto& shape) { return shape.arrivals(member); });
+}
+
+void Schedule::list_needs(uint32_t member, uint32_t index, uint64_t k, uint32_t first,
+                          StreamMessage& message) const {
+    ask([&](const auto& shape) { shape.list_needs(member, index, k, first, message); });
+}
+
+StreamMessage::Need Schedule::need(uint32_t member, uint32_t index, uint64_t k,
+                                   uint32_t place) const {
+    StreamMessage found = message(member, index, k);
+    if (place < StreamMessage::kMostNeeds) return found.needs[place];
+    list_needs(member, index, k, place, found);
+    return found.needs[0];
+}
+
+uint32_t Schedule::most_needs() const {
+    return ask([](const auto& shape) { return shape.most_needs(); });
 }
 
 bool Schedule::repeats_like(const Schedule& other) const {

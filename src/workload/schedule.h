@@ -14,8 +14,8 @@
 // the runs. The stored form takes some 215 bytes a task. A schedule takes a few tables, which
 // repetitions of the phase share.
 //
-// Each algorithm has its own shape of schedule (schedules/); a Schedule is one of them. Two levels,
-// sums in switches, and halving and doubling have no schedule yet. A generated phase names its
+// Each algorithm has its own shape of schedule (schedules/); a Schedule is one of them. Two levels
+// and sums in switches have no schedule yet. A generated phase names its
 // ranks and the phases that a rank must have ended before it (GeneratedPhase::after), because
 // phases may use subsets of the ranks and overlap.
 #pragma once
@@ -28,6 +28,7 @@
 #include "workload/schedules/by_rail.h"
 #include "workload/schedules/chains.h"
 #include "workload/schedules/each_to_each.h"
+#include "workload/schedules/halving.h"
 #include "workload/schedules/rings.h"
 #include "workload/schedules/shape.h"
 #include "workload/schedules/tree_broadcast.h"
@@ -39,9 +40,9 @@ class Schedule {
 public:
     using Source = StreamSource;
 
-    // Null if there is no closed form. There is one for rings, chains, trees, and for all-to-all
-    // patterns, unless they send so few bytes that some messages would be empty. The options must
-    // be valid, with nothing automatic left.
+    // Null if there is no closed form. There is one for rings, chains, trees, halving and doubling,
+    // and for all-to-all patterns, unless they send so few bytes that some messages would be empty.
+    // The options must be valid, with nothing automatic left.
     static std::shared_ptr<const Schedule> make(const CollectiveOptions& options,
                                                 std::shared_ptr<const Placement> placement);
     Schedule(const Schedule&) = delete;
@@ -55,6 +56,13 @@ public:
     uint32_t stream_count() const { return counts_.streams; }
     Stream stream(uint32_t member, uint32_t index) const;
     StreamMessage message(uint32_t member, uint32_t index, uint64_t k) const;
+    // Replaces the listed needs of a message by those from place `first` on.
+    void list_needs(uint32_t member, uint32_t index, uint64_t k, uint32_t first,
+                    StreamMessage& message) const;
+    // The need of a message at a place.
+    StreamMessage::Need need(uint32_t member, uint32_t index, uint64_t k, uint32_t place) const;
+    // The most needs of a message.
+    uint32_t most_needs() const;
     // The streams [first, second) of the member that open when a turn of it ends.
     std::pair<uint32_t, uint32_t> opened_by(uint32_t member, uint32_t turn) const;
     // The stream whose last message ends a turn of the member.
@@ -94,7 +102,8 @@ public:
     base::Duration least_software() const;
 
 private:
-    using AnyShape = std::variant<Rings, ChainBroadcast, Trees, TreeBroadcast, EachToEach, ByRail>;
+    using AnyShape =
+        std::variant<Rings, ChainBroadcast, Trees, TreeBroadcast, Halving, EachToEach, ByRail>;
 
     Schedule(const CollectiveOptions& options, std::shared_ptr<const Placement> placement);
     static bool has_shape(const CollectiveOptions& options, const Placement& placement);

@@ -67,6 +67,26 @@ struct Inlets {
     }
 };
 
+// All needs of a message, a few at a time. Each can be asked for by its place.
+std::vector<StreamMessage::Need> needs_of(const Schedule& schedule, uint32_t member, uint32_t index,
+                                          uint64_t k) {
+    std::vector<StreamMessage::Need> found;
+    StreamMessage message = schedule.message(member, index, k);
+    for (;;) {
+        for (uint32_t i = 0; i < message.need_count; ++i) {
+            EXPECT_EQ(message.needs[i].place, found.size());
+            found.push_back(message.needs[i]);
+            const auto same = schedule.need(member, index, k, message.needs[i].place);
+            EXPECT_EQ(same.inlet, found.back().inlet);
+            EXPECT_EQ(same.message, found.back().message);
+        }
+        if (message.later_needs == 0) break;
+        schedule.list_needs(member, index, k, message.later_needs, message);
+    }
+    EXPECT_LE(found.size(), schedule.most_needs());
+    return found;
+}
+
 void compare_stream(const Schedule& schedule, const Stored& stored, const Inlets& inlets,
                     uint32_t member, uint32_t index,
                     std::vector<std::pair<uint64_t, uint32_t>>& numbers) {
@@ -86,10 +106,8 @@ void compare_stream(const Schedule& schedule, const Stored& stored, const Inlets
         EXPECT_EQ(task.bytes, schedule.wire_bytes(message.bytes));
         EXPECT_EQ(task.duration, schedule.software(stream.tier, message));
         std::set<uint32_t> needs;
-        for (uint32_t i = 0; i < message.need_count; ++i) {
-            const auto& need = message.needs[i];
+        for (const auto& need : needs_of(schedule, member, index, k))
             needs.insert(stored.messages.at(inlets.from.at({member, need.inlet})).at(need.message));
-        }
         if (stream.window != 0 && k >= stream.window) needs.insert(list[k - stream.window]);
         if (stream.gate != Stream::kNoTurn) {
             const auto [first, end] = schedule.opened_by(member, stream.gate);
@@ -177,7 +195,9 @@ INSTANTIATE_TEST_SUITE_P(All, SchedulesOf,
                                            std::pair(Collective::broadcast, Algorithm::tree),
                                            std::pair(Collective::reduce_scatter, Algorithm::direct),
                                            std::pair(Collective::all_gather, Algorithm::direct),
-                                           std::pair(Collective::all_to_all, Algorithm::direct)));
+                                           std::pair(Collective::all_to_all, Algorithm::direct),
+                                           std::pair(Collective::all_reduce,
+                                                     Algorithm::halving_doubling)));
 
 bool is_same(const Task& a, const Task& b) {
     return a.kind == b.kind && a.tier == b.tier && a.channel == b.channel && a.rank == b.rank &&

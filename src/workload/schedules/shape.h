@@ -47,11 +47,38 @@ struct StreamMessage {
     bool continues = false;  // belongs to the step of the message before it
     uint32_t need_count = 0;
     std::array<Need, kMostNeeds> needs{};
+    // Of a message with more needs: those from this place on are asked for when the listed ones
+    // have been met. 0: there are no others.
+    uint32_t later_needs = 0;
 
     void wait_for(uint32_t inlet, uint64_t message) {
         needs[need_count] = {inlet, need_count, message};
         ++need_count;
     }
+};
+
+// Lists needs of a message that has many: those from a place on, as many as fit.
+class NeedList {
+public:
+    NeedList(StreamMessage& message, uint32_t first) : message_(message), first_(first) {
+        message_.need_count = message_.later_needs = 0;
+    }
+    // The message waits for messages [begin, end) at the inlet.
+    void wait_for(uint32_t inlet, uint64_t begin, uint64_t end) {
+        const uint64_t known = std::min<uint64_t>(end - begin, first_ - std::min(first_, place_));
+        place_ += static_cast<uint32_t>(known);
+        for (uint64_t k = begin + known; k < end && message_.later_needs == 0; ++k, ++place_) {
+            if (message_.need_count == StreamMessage::kMostNeeds)
+                message_.later_needs = place_;
+            else
+                message_.needs[message_.need_count++] = {inlet, place_, k};
+        }
+    }
+
+private:
+    StreamMessage& message_;
+    uint32_t first_ = 0;
+    uint32_t place_ = 0;
 };
 
 // Messages [first, end) of a stream repeat with this period: they have the same dependencies in
@@ -83,7 +110,9 @@ public:
 
     const ShapeCounts& counts() const { return counts_; }
 
-    // As in Schedule, for a shape that has no turns, no repetition, and no parts.
+    // As in Schedule, for a shape that has few needs, no turns and no repetition.
+    void list_needs(uint32_t, uint32_t, uint64_t, uint32_t, StreamMessage&) const {}
+    static constexpr uint32_t most_needs() { return StreamMessage::kMostNeeds; }
     std::pair<uint32_t, uint32_t> opened_by(uint32_t, uint32_t) const { return {0, 0}; }
     uint32_t ends_turn(uint32_t, uint32_t) const { return 0; }
     Repetition repetition(uint32_t, uint64_t) const { return {}; }
