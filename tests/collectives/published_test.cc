@@ -153,8 +153,10 @@ const Table kH100 = {"h100",
                      take_switch_early};
 
 // 8 x H200, Azure ND H200 v5, NCCL 2.20.5, in place (the same guide, ND_H200_v5_results.md). Not
-// fitted, but for what the host takes. The gaps: sums in the switch, whose efficiency was fitted to
-// messages of 2 GiB.
+// fitted, but for what the host takes. The gaps are ours: three tables of this NVLink agree within
+// 8 % (2 MiB in 44.8, 41.3 and 42.1 us, 4 MiB in 57.0, 53.0 and 53.8), and we are above all of
+// them, with 48.4 and 61.5. What sums in the switch take to begin was fitted to the slowest of the
+// three.
 const Table kH200 = {"h200",
                      {.scale_up = "nvlink4", .servers = 1, .gpus = 8},
                      {
@@ -237,7 +239,9 @@ const Table kA100 = {"a100",
                      0,
                      {{2 * kMiB, 128 * kMiB}}};
 
-// Two servers of 8 x B200 with eight NDR adapters each (the same report at Vultr). Not fitted.
+// Two servers of 8 x B200 with eight NDR adapters each (the same report at Vultr). Not fitted. The
+// gap is not explained: there is no other table of such servers. The row itself lies 11 % above the
+// line between its neighbours (540 us at 128 MiB).
 const Table kB200Twice = {"b200_2",
                           {.scale_up = "nvlink5", .servers = 2, .gpus = 8},
                           {
@@ -275,8 +279,9 @@ const Table kA100Twice = {"a100_2c",
                               {256 * kMiB, 2'700'360},
                           }};
 
-// The same on Azure (an exercise for AKS with ND A100 v4, NCCL 2.17.1), a tenth slower than at
-// Crusoe. Not fitted. The gap: with Simple instead of LL128 it would be 5 %.
+// The same on Azure (an exercise for AKS with ND A100 v4, NCCL 2.17.1). Not fitted. The gap: the
+// tables contradict each other. 32 MiB take 616 us here and 491 at Crusoe, 25 % more; 16 MiB 333
+// and 274, 22 % more. We are 4 % off there. With Simple instead of LL128 it would be 5 % here.
 const Table kA100AzureTwice = {
     "a100_2a",
     {.profile = "ib-hdr", .scale_up = "nvlink3", .servers = 2, .gpus = 8},
@@ -295,7 +300,9 @@ const Table kA100AzureTwice = {
 // such servers by tables of its own (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp: 32 ranks of
 // P6). It tells NCCL that a message takes 35 us there (src/platform-aws.cpp: p6-b200). Fitted: 57
 // us, to 32 MiB. The gaps: trees of LL128 pass on lines faster than NCCL's model says, and what the
-// rails reach with sums is 140 GB/s by the slope from 64 to 256 MiB, of 190 on InfiniBand.
+// rails reach with sums is 140 GB/s by the slope from 64 to 256 MiB, of 190 on InfiniBand. So they
+// are ours: these adapters have no profile, and ib-ndr stands for them. There is no second table of
+// four such servers.
 void choose_as_amazon(CollectiveOptions& options, const Cluster&) {
     if (options.bytes > 133'693'440) return;
     const bool is_tree = options.bytes < 18'350'080;
@@ -357,8 +364,9 @@ const Table kDgxH100 = {"dgx_h100",
 
 // 8 x A100, bare metal at Oracle, one process for all GPUs, in place (oracle-japan/ocitutorials,
 // the tutorial on a GPU cluster with Horovod). Not fitted, but for what the host takes. The gaps:
-// LL reaches 26 GB/s there, where NCCL's model has 34, and up to 2 MiB all is half as slow again as
-// at Azure. Which version of NCCL that was is not known.
+// the tables contradict each other. 1, 2 and 4 MiB take 77.7, 113.7 and 134.7 us here, 50.7, 68.5
+// and 102.8 at Azure: 53, 66 and 31 % more. For 256 and 512 KiB there is no second table; LL
+// reaches 26 GB/s there, where NCCL's model has 34. Which version of NCCL that was is not known.
 const Table kA100Oci = {"a100_oci",
                         {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
                         {
@@ -387,7 +395,8 @@ const Table kA100Oci = {"a100_oci",
 // Two, four and eight servers of 8 x H100 with eight NDR adapters each: two clusters that their
 // owners compare in NVIDIA/nccl-tests issue 309, NCCL 2.26.2, in place. Fitted, with four and eight
 // servers: the loop of sums that trees join. The second one had congestion on its uplinks: 8 GiB on
-// four servers moved at 325 GB/s, at the first one at 365.
+// four servers moved at 325 GB/s, at the first one at 365. So its gap contradicts the first table:
+// 256 MiB on four servers take 2,205 us there and 1,772 at the first one, 24 % more.
 // NCCL before 2.28 reckons trees of sums at half an adapter's speed and takes rings from 256 MiB on
 // with four servers, from 1 GiB with eight (src/graph/tuning.cc of v2.26.2: for 256 MiB on four 81
 // us + 256 MiB / 160 GB/s against 1.4 * 283 us + 256 MiB / 198 GB/s).
