@@ -3,13 +3,13 @@
 namespace tulle::cluster {
 
 transport::RdDomainId Datagrams::domain() {
-    if (!domain_) domain_ = adapter_.create_rd_domain();
+    if (!domain_) domain_ = adapter_.rd_domains().create();
     return *domain_;
 }
 
 wire::EeContext Datagrams::open(const Peer& peer) {
     Context& context = contexts_[peer];
-    context.ee = *adapter_.create_ee(domain());
+    context.ee = *adapter_.ee_contexts().create(domain());
     return context.ee;
 }
 
@@ -29,10 +29,10 @@ void Datagrams::forget(transport::Qpn qpn) {
     const auto context = contexts_.find(route->second.peer);
     routes_.erase(route);
     if (--context->second.users != 0) return;
-    TULLE_CHECK(adapter_.destroy_ee(context->second.ee) == transport::Refusal::none);
+    TULLE_CHECK(adapter_.ee_contexts().destroy(context->second.ee) == transport::Refusal::none);
     contexts_.erase(context);
     if (!contexts_.empty()) return;
-    TULLE_CHECK(adapter_.destroy_rd_domain(*domain_) == transport::Refusal::none);
+    TULLE_CHECK(adapter_.rd_domains().destroy(*domain_) == transport::Refusal::none);
     domain_.reset();
 }
 

@@ -110,14 +110,15 @@ private:
                       .send_cq = host.user().cq(),
                       .receive_cq = host.user().cq()};
         setup.send.requests = setup.receive_requests = kPieces;
-        const Qpn qpn = *host.adapter().create_qp(setup);
+        const Qpn qpn = *host.adapter().queue_pairs().create(setup);
         QpAttributes attributes;
         attributes.access = kRemoteWrite;
         attributes.address.endpoint = {kGroupBit | group};
         attributes.path_mtu = kMtu;
         const auto step = [&](QpState state, uint32_t mask) {
             attributes.state = state;
-            EXPECT_EQ(host.adapter().modify_qp(qpn, attributes, mask | kState), Refusal::none);
+            EXPECT_EQ(host.adapter().queue_pairs().modify(qpn, attributes, mask | kState),
+                      Refusal::none);
         };
         step(QpState::init, kPkeyIndex | kPort | kAccessFlags);
         step(QpState::rtr, kAddress | kPathMtu | kDestQpn | kReceivePsn);

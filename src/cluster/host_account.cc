@@ -46,7 +46,7 @@ void HostAccount::watch(const WatchedQp& qp, const Span& span) {
     const auto is_same = [&](const Watched& known) { return known.id.qpn == qp.qpn; };
     auto known = std::ranges::find_if(qps_, is_same);
     if (known == qps_.end()) {
-        known = qps_.insert(known, {.id = qp, .qp = adapter_.query_qp(qp.qpn)});
+        known = qps_.insert(known, {.id = qp, .qp = adapter_.queue_pairs().find(qp.qpn)});
         TULLE_CHECK(known->qp != nullptr);
     }
     const Duration earlier =
@@ -230,7 +230,7 @@ void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is
 // Reasons.
 
 HostAccount::Reason HostAccount::reason_of(const Watched& qp, Instant now) const {
-    switch (adapter_.standing(*qp.qp, now)) {
+    switch (adapter_.queue_pairs().standing(*qp.qp, now)) {
         case Standing::idle: return Reason::nothing;
         case Standing::paced: return Reason::paced;
         case Standing::window: return Reason::window;
@@ -338,7 +338,7 @@ void HostAccount::add(To& to, const Watched& qp, Reason reason, Instant since,
 bool HostAccount::waited_for_lost(const Watched& qp, Duration wait) const {
     const bool goes_again = sends_again_ || (transport::is_resending(*qp.qp) && !qp.was_resending);
     return goes_again || qp.has_resent ||
-           is_overdue(adapter_.silence_time(*qp.qp), wait, triggered_ == &qp);
+           is_overdue(adapter_.queue_pairs().silence_time(*qp.qp), wait, triggered_ == &qp);
 }
 
 // Accounts for time in which a queue pair waited for an answer that opened its window, or for one

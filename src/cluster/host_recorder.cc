@@ -32,7 +32,7 @@ void HostRecorder::hand_on(Instant now, uint32_t index) {
     if (!cabling_.telemetry) return adapter_.on_packet(now, packet);
     const wire::Telemetry& told = cabling_.telemetry->of(index);
     if (!is_data(packet)) return adapter_.on_telling_packet(now, packet, told);
-    if (const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp()))
+    if (const transport::QueuePair* qp = adapter_.queue_pairs().find(packet.dest_qp()))
         to_return_[peer_key(packet.source, qp->dest_qpn)] = told;
     adapter_.on_packet(now, packet);
 }
@@ -50,7 +50,7 @@ void HostRecorder::begin_telemetry(uint32_t index) {
 // A queue pair with a window has no rate.
 void HostRecorder::sample_rate(Instant now, const wire::Packet& packet) {
     if (is_data(packet)) return;
-    const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(packet.dest_qp());
     if (qp == nullptr || qp->congestion.algorithm == transport::Algorithm::none ||
         qp->congestion.has_window())
         return;

@@ -24,7 +24,7 @@ HostUser::HostUser(transport::Adapter& adapter, const transport::MemoryAccess& m
       send_latency_(send_latency),
       mtu_(mtu),
       pd_(adapter.memory().create_pd()),
-      cq_(adapter.create_cq(1)) {
+      cq_(adapter.completions().create(1)) {
     const uint32_t rights =
         transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
     key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
@@ -32,7 +32,7 @@ HostUser::HostUser(transport::Adapter& adapter, const transport::MemoryAccess& m
 
 void HostUser::begin() {
     room_for_completions_ = completions_;
-    TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
+    TULLE_CHECK(adapter_.completions().resize(cq_, completions_) == transport::Refusal::none);
 }
 
 // An event is one packet or timer, and its completions are collected before the next event.
@@ -40,7 +40,8 @@ void HostUser::make_room_for(uint32_t count) {
     constexpr uint32_t kReceives = 16;  // returned at once by an error
     if (count + kReceives <= room_for_completions_) return;
     room_for_completions_ = std::max(completions_, count + kReceives);
-    TULLE_CHECK(adapter_.resize_cq(cq_, room_for_completions_) == transport::Refusal::none);
+    TULLE_CHECK(adapter_.completions().resize(cq_, room_for_completions_) ==
+                transport::Refusal::none);
 }
 
 Instant HostUser::add(Posting posting) {
@@ -92,7 +93,7 @@ void HostUser::post(const Posting& posting) {
 
 void HostUser::collect(Instant now, Ends& ends) {
     std::array<transport::Completion, 16> completions;
-    while (const size_t count = adapter_.poll_completion(cq_, completions))
+    while (const size_t count = adapter_.completions().poll(cq_, completions))
         for (size_t i = 0; i < count; ++i) note(now, completions[i], ends);
 }
 

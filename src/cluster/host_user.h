@@ -75,7 +75,7 @@ public:
     // When the next posting is due.
     Instant next_at() const { return postings_.empty() ? Instant::never() : postings_.front().at; }
     void post_next(Instant now);
-    bool has_completion() { return adapter_.has_completion(cq_); }
+    bool has_completion() { return adapter_.completions().has_any(cq_); }
     void collect(Instant now, Ends& ends);
 
     // Messages that it posted, and messages that arrived for it.

@@ -36,7 +36,7 @@ void Connections::forget(wire::Qpn qpn) {
 
 bool Connections::agrees(Route& route) {
     if (route.is_agreed) return true;
-    const transport::QueuePair* qp = adapter_.query_qp(route.qpn);
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(route.qpn);
     const bool is_connected =
         qp != nullptr && (qp->type == transport::QpType::rc || qp->type == transport::QpType::uc);
     if (!is_connected || !route.is_connected) return true;
@@ -79,20 +79,21 @@ void Connections::excuse_slow_peers(base::Instant now) {
         if (peer.is_gone || !peer.can_send() || !peer.is_behind()) continue;
         for (const Route& route : routes_)
             if (route.endpoint.value == index && route.qpn.value != 0)
-                adapter_.set_ack_timeout(now, route.qpn, ack_timeout_of(route));
+                adapter_.queue_pairs().set_ack_timeout(now, route.qpn, ack_timeout_of(route));
     }
 }
 
 void Connections::on_ours(uint32_t peer) {
     for (const Route& route : routes_)
         if (route.is_connected && route.endpoint.value == peer)
-            adapter_.set_loss_policy(route.qpn, transport::LossPolicy::selective_repeat);
+            adapter_.queue_pairs().set_loss_policy(route.qpn,
+                                                   transport::LossPolicy::selective_repeat);
 }
 
 void Connections::on_left(uint32_t peer, base::Instant now) {
     for (const Route& route : routes_)
         if (route.is_connected && route.endpoint.value == peer)
-            adapter_.set_ack_timeout(now, route.qpn, route.ack_timeout);
+            adapter_.queue_pairs().set_ack_timeout(now, route.qpn, route.ack_timeout);
 }
 
 }  // namespace tulle::live

@@ -126,7 +126,7 @@ const char* describe_local(const transport::Completion& completion) {
 
 void Diagnosis::note_objection() {
     const Objection objection = adapter_.take_objection();
-    const transport::QueuePair* qp = adapter_.query_qp(objection.qpn);
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(objection.qpn);
     if (qp == nullptr) return;
     put_objection(world_.own().grants(), qp->dest_qpn, objection);
     connections_.note(*qp);  // it has failed, and accepts nothing more from its peer
@@ -282,7 +282,7 @@ std::string Diagnosis::why_refused(const transport::QueuePair& qp) {
 }
 
 std::string Diagnosis::likely_cause(const transport::Completion& completion) {
-    const transport::QueuePair* qp = adapter_.query_qp(completion.qpn);
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(completion.qpn);
     if (qp == nullptr) return {};
     connections_.note(*qp);  // its peer may read its state
     switch (completion.status) {

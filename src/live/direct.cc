@@ -82,7 +82,7 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
 }
 
 bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
-    const transport::QueuePair* qp = adapter.query_qp(work.qpn);
+    const transport::QueuePair* qp = adapter.queue_pairs().find(work.qpn);
     // The queue pair may have failed since the work was kept.
     return qp != nullptr && qp->state == transport::QpState::rts &&
            is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
@@ -217,7 +217,7 @@ size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
 // Whether the work fails before it is sent: its local memory does not match its keys, or is
 // unmapped.
 bool DirectPath::fails_here(transport::Adapter& adapter, Work& work) {
-    const transport::QueuePair* qp = adapter.query_qp(work.qpn);
+    const transport::QueuePair* qp = adapter.queue_pairs().find(work.qpn);
     parts_ = 0;
     return qp == nullptr || !add_parts(adapter, *qp, work) ||
            !is_readable_now(std::span(here_).first(work.parts));
@@ -254,7 +254,7 @@ bool DirectPath::flush(transport::Adapter& adapter) {
         await_stream(adapter);
     for (size_t i = 0; i < count_; ++i) {
         const Work& work = work_[i];
-        if (i < allowed) count(work, adapter.query_qp(work.qpn)->mtu);
+        if (i < allowed) count(work, adapter.queue_pairs().find(work.qpn)->mtu);
         if (i >= allowed)
             (void)adapter.post_send(work.qpn, work.request);
         else if (!through_ring)
@@ -279,11 +279,11 @@ void complete(transport::Adapter& adapter, const StreamedWrite& write, transport
 
 // Fails a WRITE as if its packets got no answer, or a refusal.
 void fail(transport::Adapter& adapter, const StreamedWrite& write, transport::Status status) {
-    const bool is_first = adapter.query_qp(write.qpn)->state != transport::QpState::error;
+    const bool is_first = adapter.queue_pairs().find(write.qpn)->state != transport::QpState::error;
     complete(adapter, write, is_first ? status : transport::Status::flushed);
     transport::QpAttributes attributes;
     attributes.state = transport::QpState::error;
-    if (is_first) (void)adapter.modify_qp(write.qpn, attributes, transport::kState);
+    if (is_first) (void)adapter.queue_pairs().modify(write.qpn, attributes, transport::kState);
 }
 
 // A refused WRITE ends its connection: work that was posted after it is flushed.
@@ -297,7 +297,7 @@ void flush_rest(transport::Adapter& adapter, WriteStream& stream, const Streamed
     });
     transport::QpAttributes attributes;
     attributes.state = transport::QpState::error;
-    (void)adapter.modify_qp(write.qpn, attributes, transport::kState);
+    (void)adapter.queue_pairs().modify(write.qpn, attributes, transport::kState);
 }
 
 }  // namespace

@@ -13,19 +13,19 @@ bool GeneralServices::open() {
     transport::Memory& memory = adapter_.memory();
     transport::QpSetup setup;
     setup.pd = memory.create_pd();
-    setup.send_cq = setup.receive_cq = cq_ = adapter_.create_cq(kReceives + kSends);
+    setup.send_cq = setup.receive_cq = cq_ = adapter_.completions().create(kReceives + kSends);
     setup.send = {.requests = kSends, .sges = 0, .inline_bytes = wire::kMadSize};
     setup.receive_requests = kReceives;
     const auto key = memory.register_region({setup.pd, reinterpret_cast<uint64_t>(room_.data()),
                                              room_.size(), room_.data(), transport::kLocalWrite});
-    if (!key || !adapter_.create_gsi(setup)) return false;
+    if (!key || !adapter_.queue_pairs().create_gsi(setup)) return false;
     key_ = *key;
     transport::QpAttributes attributes;
     attributes.qkey = wire::kGsiQKey;
     const auto change = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        return adapter_.modify_qp(kGeneralServices, attributes, transport::kState | mask) ==
-               transport::Refusal::none;
+        return adapter_.queue_pairs().modify(kGeneralServices, attributes,
+                                             transport::kState | mask) == transport::Refusal::none;
     };
     using enum transport::Attribute;
     if (!change(QpState::init, kPkeyIndex | kPort | kQkey) || !change(QpState::rtr, 0) ||

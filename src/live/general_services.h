@@ -30,7 +30,7 @@ public:
     template <class Take>
     void receive(Take&& take) {
         transport::Completion done;
-        while (adapter_.poll_completion(cq_, std::span(&done, 1)) != 0) {
+        while (adapter_.completions().poll(cq_, std::span(&done, 1)) != 0) {
             if (done.kind != transport::CompletionKind::receive ||
                 done.status != transport::Status::success)
                 continue;

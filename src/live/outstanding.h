@@ -39,9 +39,9 @@ public:
     bool need_answers(base::Instant now) {
         bool is_needed = is_full() || is_unsure_;
         std::erase_if(queue_pairs_, [&](wire::Qpn qpn) {
-            const transport::QueuePair* qp = adapter_.query_qp(qpn);
+            const transport::QueuePair* qp = adapter_.queue_pairs().find(qpn);
             if (qp == nullptr) return true;
-            const auto standing = adapter_.standing(*qp, now);
+            const auto standing = adapter_.queue_pairs().standing(*qp, now);
             is_needed = is_needed || needs_answer(*qp, standing);
             return standing == transport::Standing::idle;
         });

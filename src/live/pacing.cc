@@ -78,7 +78,7 @@ Pacing::Pacing(Algorithm algorithm, const std::vector<UdpAddress>& addresses)
 }
 
 void Pacing::end(transport::Adapter& adapter) {
-    const transport::PluginFlow* flow = adapter.failed_plugin();
+    const transport::PluginFlow* flow = adapter.queue_pairs().failed_plugin();
     if (flow == nullptr) return;
     std::fprintf(stderr, "tulle: %s (%s) failed a queue pair, so the run is void: %s\n",
                  flow->plugin().file().c_str(), std::string(flow->plugin().name()).c_str(),

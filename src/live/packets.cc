@@ -47,7 +47,7 @@ void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
     const bool is_atomic = (headers & wire::kAtomicEth) != 0;
     if (!is_atomic && (headers & wire::kReth) == 0) return;
-    const transport::QueuePair* qp = adapter.query_qp(packet.dest_qp());
+    const transport::QueuePair* qp = adapter.queue_pairs().find(packet.dest_qp());
     if (qp == nullptr) return;
     wire::RKey& key = is_atomic ? packet.extended.atomic.rkey : packet.extended.rdma.rkey;
     const uint64_t address =
@@ -391,11 +391,12 @@ void Carrier::receive_local(Instant time) {
 
 // What a rule for faults asks of the packet's receiver.
 void Carrier::meet_fault(Instant time, const Packet& packet, uint8_t refusal) {
-    const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(packet.dest_qp());
     switch (transport::Breakage{refusal}) {
-        case transport::Breakage::queue_pair: return (void)adapter_.fail_qp(packet.dest_qp());
+        case transport::Breakage::queue_pair:
+            return (void)adapter_.queue_pairs().fail(packet.dest_qp());
         case transport::Breakage::shared_queue:
-            if (qp != nullptr) (void)adapter_.fail_srq(qp->srq);
+            if (qp != nullptr) (void)adapter_.shared_receives().fail(qp->srq);
             return;
         case transport::Breakage::adapter: return adapter_.fail_device();
     }

@@ -41,7 +41,7 @@ bool Posting::keep(const transport::QueuePair& qp, Peer& peer,
 }
 
 Refusal Posting::post(wire::Qpn qpn, const transport::SendRequest& request) {
-    const transport::QueuePair* qp = adapter_.query_qp(qpn);
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     ++posts_in_a_row_;
     outstanding_.on_posted(qpn);
@@ -88,7 +88,7 @@ void Posting::lend_posted(transport::SrqId queue) {
 
 Refusal Posting::arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish) {
     outstanding_.on_armed(cq);
-    const Refusal refusal = adapter_.arm_cq(cq, wish);
+    const Refusal refusal = adapter_.completions().arm(cq, wish);
     progress_.on_armed();
     return refusal;
 }
@@ -124,7 +124,7 @@ void Posting::advance() {
 
 // True if nothing is held any more.
 bool Posting::advance(wire::Qpn qpn, Queue& queue) {
-    const transport::QueuePair* qp = adapter_.query_qp(qpn);
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(qpn);
     if (qp == nullptr) return true;
     while (!queue.empty() && !has_packets(*qp)) {
         Peer* const peer = peer_of(*qp);

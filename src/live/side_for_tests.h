@@ -44,7 +44,7 @@ public:
         const std::lock_guard guard(host->lock());
         transport::QpSetup setup;
         setup.pd = pd = host->adapter().memory().create_pd();
-        setup.send_cq = setup.receive_cq = cq = host->adapter().create_cq(64);
+        setup.send_cq = setup.receive_cq = cq = host->adapter().completions().create(64);
         setup.send = {.requests = 16, .sges = 1, .inline_bytes = 64};
         qpn = *host->create_qp(setup);
         request.pd = pd;
@@ -173,7 +173,7 @@ public:
     bool take(Completion& completion) {
         const std::lock_guard guard(host->lock());
         host->progress().make(true);
-        if (host->adapter().poll_completion(cq, std::span(&completion, 1)) == 1) return true;
+        if (host->adapter().completions().poll(cq, std::span(&completion, 1)) == 1) return true;
         (void)host->progress().on_empty_poll();
         return false;
     }

@@ -157,20 +157,20 @@ void SoftwareAdapter::on_unreachable(uint32_t peer, int error, std::span<const s
 // ---- queue pairs --------------------------------------------------------------------------------
 
 std::optional<wire::Qpn> SoftwareAdapter::create_qp(const transport::QpSetup& setup) {
-    const auto qpn = adapter_.create_qp(setup);
+    const auto qpn = adapter_.queue_pairs().create(setup);
     if (qpn && transport::Core::index_of(*qpn) >= connections_.size() && !world_.add_block()) {
-        (void)adapter_.destroy_qp(*qpn);
+        (void)adapter_.queue_pairs().destroy(*qpn);
         return std::nullopt;
     }
     connections_.resize(world_.own().room());
-    if (qpn) connections_.note(*adapter_.query_qp(*qpn));
+    if (qpn) connections_.note(*adapter_.queue_pairs().find(*qpn));
     return qpn;
 }
 
 Refusal SoftwareAdapter::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
                                    const Addressing& addressing) {
     Connections::Route& route = connections_.of(qpn);
-    const transport::QueuePair* qp = adapter_.query_qp(qpn);
+    const transport::QueuePair* qp = adapter_.queue_pairs().find(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     posting_.release(qpn);
     posting_.expect_packets();
@@ -190,8 +190,8 @@ Refusal SoftwareAdapter::modify_qp(wire::Qpn qpn, transport::QpAttributes attrib
     if (mask == transport::kState && (fails || attributes.state == QpState::reset))
         direct_.stop(adapter_, qpn, fails);
     if (mask == transport::kState && attributes.state == QpState::reset)
-        adapter_.forget_completions(qpn);
-    const Refusal refusal = adapter_.modify_qp(qpn, attributes, mask);
+        adapter_.queue_pairs().forget_completions(qpn);
+    const Refusal refusal = adapter_.queue_pairs().modify(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
     if ((mask & transport::kAddress) != 0) {
         connections_.connect(route, endpoint);
@@ -215,12 +215,13 @@ Refusal SoftwareAdapter::modify_qp(wire::Qpn qpn, transport::QpAttributes attrib
 // the peer understands.
 void SoftwareAdapter::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
     const bool is_remote = connections_.way_to(endpoint).way == Way::udp;
-    adapter_.set_sharing_rooms(qpn, is_remote);
+    adapter_.queue_pairs().set_sharing_rooms(qpn, is_remote);
     if (!is_remote) return;
-    if (pacing_.is_on()) adapter_.set_congestion_control(qpn, pacing_.control());
+    if (pacing_.is_on()) adapter_.queue_pairs().set_congestion_control(qpn, pacing_.control());
     Peer& peer = world_.at(endpoint.value);
-    adapter_.set_loss_policy(qpn, peer.is_ours ? transport::LossPolicy::selective_repeat
-                                               : transport::LossPolicy::go_back_n);
+    adapter_.queue_pairs().set_loss_policy(qpn, peer.is_ours
+                                                    ? transport::LossPolicy::selective_repeat
+                                                    : transport::LossPolicy::go_back_n);
     carrier_.udp()->greet(now(), peer);
 }
 
@@ -228,14 +229,14 @@ Refusal SoftwareAdapter::destroy_qp(wire::Qpn qpn) {
     carrier_.send_held_back();
     posting_.release(qpn);
     direct_.stop(adapter_, qpn, false);
-    adapter_.forget_completions(qpn);
-    const Refusal refusal = adapter_.destroy_qp(qpn);
+    adapter_.queue_pairs().forget_completions(qpn);
+    const Refusal refusal = adapter_.queue_pairs().destroy(qpn);
     if (refusal == Refusal::none) connections_.forget(qpn);
     return refusal;
 }
 
 Refusal SoftwareAdapter::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
-    const Refusal refusal = adapter_.attach_multicast(qpn, world_.groups().number_of(group));
+    const Refusal refusal = adapter_.multicast().attach(qpn, world_.groups().number_of(group));
     if (refusal != Refusal::none) return refusal;
     const int file = carrier_.udp() != nullptr ? carrier_.udp()->join(group) : -1;
     if (file >= 0) progress_.watch().hear_more(file);
@@ -245,7 +246,7 @@ Refusal SoftwareAdapter::attach_multicast(wire::Qpn qpn, const wire::Gid& group)
 }
 
 Refusal SoftwareAdapter::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
-    const Refusal refusal = adapter_.detach_multicast(qpn, world_.groups().number_of(group));
+    const Refusal refusal = adapter_.multicast().detach(qpn, world_.groups().number_of(group));
     if (refusal == Refusal::none && carrier_.udp() != nullptr) carrier_.udp()->leave(group);
     return refusal;
 }

@@ -48,7 +48,7 @@ TEST_F(HostTest, a_write_is_done_when_it_was_posted) {
     here.post(transport::Work::write, 4096, remote(), there.key);
     const std::lock_guard guard(here.host->lock());
     Completion completion;
-    ASSERT_EQ(here.host->adapter().poll_completion(here.cq, std::span(&completion, 1)), 1u);
+    ASSERT_EQ(here.host->adapter().completions().poll(here.cq, std::span(&completion, 1)), 1u);
     EXPECT_EQ(completion.status, Status::success);
     EXPECT_EQ(there.memory[4095], std::byte{0x5a});
     EXPECT_EQ(there.memory[4096], std::byte{0});
@@ -102,7 +102,7 @@ TEST_F(HostTest, what_is_read_as_a_region_is_withdrawn_is_answered_before_its_qu
         here.post(transport::Work::send, 64);
         there.host->memory().withdraw_region(there.key);
         Completion received;
-        ASSERT_EQ(there.host->adapter().poll_completion(there.cq, std::span(&received, 1)), 1u);
+        ASSERT_EQ(there.host->adapter().completions().poll(there.cq, std::span(&received, 1)), 1u);
         EXPECT_EQ(there.host->destroy_qp(there.qpn), Refusal::none);
     }
     EXPECT_EQ(here.next().status, Status::success);
@@ -193,7 +193,7 @@ protected:
         connect();
         there.receive(1 << 20);
         const std::lock_guard guard(here.host->lock());
-        unused = here.host->adapter().create_cq(1);
+        unused = here.host->adapter().completions().create(1);
     }
     // Here posts a message and sleeps, and there takes it.
     bool rings(uint32_t length, std::initializer_list<transport::CqId> armed_before,
@@ -658,7 +658,7 @@ TEST(ManagementTest, messages_are_packets_of_queue_pair_1_that_the_port_counts) 
     const std::vector<std::byte> message(256, std::byte{0x42});
     Side here(0);
     Side there(1);
-    EXPECT_FALSE(here.host->adapter().create_gsi({})) << "there is one already";
+    EXPECT_FALSE(here.host->adapter().queue_pairs().create_gsi({})) << "there is one already";
     const auto sent = [&] { return here.host->adapter().counters().port_xmit_packets; };
     {
         const std::lock_guard guard(here.host->lock());

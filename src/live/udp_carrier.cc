@@ -129,7 +129,7 @@ bool UdpCarrier::is_wanted(const Packet& packet, const wire::Gid& to) {
     if (is_for_group || is_multicast(to)) return is_for_group && joined_.contains(to.bytes);
     if (is_management(packet)) return true;
     const auto inner = world_.own().inside_of(packet.dest_qp());
-    const transport::QueuePair* qp = inner ? adapter_.query_qp(*inner) : nullptr;
+    const transport::QueuePair* qp = inner ? adapter_.queue_pairs().find(*inner) : nullptr;
     return qp != nullptr && qp->type == transport::QpType::ud && qp->receives() &&
            qp->qkey == packet.extended.send.qkey;
 }

@@ -139,11 +139,12 @@ std::optional<XrcBorrower::Proxy> XrcBorrower::make(uint32_t number, transport::
     lead = Lead::nobodys;
     if (proxies_.size() >= kMostProxies) sweep();
     if (proxies_.size() >= kMostProxies || made_ >= kMostEver) return std::nullopt;
-    if (!completions_) completions_ = adapter_.create_cq(kMostProxies * kPlaces);
+    if (!completions_) completions_ = adapter_.completions().create(kMostProxies * kPlaces);
     proxy.instance = owner->instance;
     proxy.domain = domain;
     proxy.pd = adapter_.memory().create_pd();
-    const auto srq = adapter_.create_xrc_srq(domain, proxy.pd, *completions_, kPlaces, kMostPieces);
+    const auto srq = adapter_.shared_receives().create_for_xrc(domain, proxy.pd, *completions_,
+                                                               kPlaces, kMostPieces);
     if (!srq) {
         (void)adapter_.memory().destroy_pd(proxy.pd);
         return std::nullopt;
@@ -159,7 +160,7 @@ void XrcBorrower::destroy(uint32_t number) {
     const auto found = proxies_.find(number);
     Proxy& proxy = found->second;
     for (size_t i = proxy.tokens.size(); i-- > 0;) give_back(proxy.owner, proxy.tokens[i]);
-    (void)adapter_.destroy_srq(proxy.srq);
+    (void)adapter_.shared_receives().destroy(proxy.srq);
     for (auto& [key, imported] : proxy.imports)
         (void)adapter_.memory().deregister_region(imported.key);
     (void)adapter_.memory().destroy_pd(proxy.pd);
@@ -184,7 +185,7 @@ void XrcBorrower::on_left(uint32_t peer) {
 // ---- packets ------------------------------------------------------------------------------------
 
 XrcBorrower::Lead XrcBorrower::lead(wire::Packet& packet, uint32_t number, Instant now) {
-    const transport::QueuePair* target = adapter_.query_qp(packet.dest_qp());
+    const transport::QueuePair* target = adapter_.queue_pairs().find(packet.dest_qp());
     if (target == nullptr || target->type != transport::QpType::xrc_target) return Lead::nobodys;
     Proxy* proxy = find(number);
     if (proxy == nullptr) {
@@ -202,7 +203,7 @@ XrcBorrower::Lead XrcBorrower::lead(wire::Packet& packet, uint32_t number, Insta
 }
 
 void XrcBorrower::ask(uint32_t number, Proxy& proxy) {
-    if (proxy.due != 0 || adapter_.waiting_receives(proxy.srq) > proxy.plenty) return;
+    if (proxy.due != 0 || adapter_.shared_receives().waiting(proxy.srq) > proxy.plenty) return;
     AskRecord record;
     record.queue = number;
     record.count = proxy.due = kLentAtOnce;
@@ -274,7 +275,7 @@ void XrcBorrower::post(uint32_t number, Proxy& proxy, uint32_t token,
                        std::span<transport::Sge> pieces) {
     for (transport::Sge& piece : pieces) piece.lkey = import(number, proxy, piece.lkey);
     const uint64_t id = uint64_t{number} << 32 | token;
-    if (adapter_.post_srq_receive(proxy.srq, {id, pieces}) != transport::Refusal::none)
+    if (adapter_.shared_receives().post(proxy.srq, {id, pieces}) != transport::Refusal::none)
         return give_back(proxy.owner, token);
     proxy.tokens.push_back(token);
 }
@@ -289,7 +290,7 @@ void XrcBorrower::give_back(uint32_t owner, uint32_t token) {
 void XrcBorrower::report() {
     if (!completions_) return;
     std::array<transport::Completion, kLentAtOnce> done;
-    while (const size_t count = adapter_.poll_completion(*completions_, done)) {
+    while (const size_t count = adapter_.completions().poll(*completions_, done)) {
         for (const transport::Completion& completion : std::span(done).first(count)) {
             const auto found = proxies_.find(static_cast<uint32_t>(completion.id >> 32));
             if (found == proxies_.end()) continue;
@@ -317,9 +318,9 @@ void XrcBorrower::report() {
 // The receive that was lent last goes back first, so that the owner has them in their old order.
 void XrcBorrower::give_back_unused(Proxy& proxy) {
     std::vector<uint32_t> tokens;
-    while (const auto taken = adapter_.take_receive(proxy.srq)) {
+    while (const auto taken = adapter_.shared_receives().take(proxy.srq)) {
         tokens.push_back(static_cast<uint32_t>(taken->id));
-        adapter_.drop_receive(proxy.srq, taken->place);
+        adapter_.shared_receives().drop(proxy.srq, taken->place);
     }
     for (size_t i = tokens.size(); i-- > 0;) {
         std::erase(proxy.tokens, tokens[i]);

@@ -26,7 +26,7 @@ bool Carrier::name_xrc_queue(base::Instant time, wire::Packet& packet) {
         borrower_.lead(packet, number, time) != XrcBorrower::Lead::not_yet)
         return true;
     // An early packet would be kept in its present form, so it is dropped; it is retransmitted.
-    const transport::QueuePair* target = adapter_.query_qp(packet.dest_qp());
+    const transport::QueuePair* target = adapter_.queue_pairs().find(packet.dest_qp());
     if (target->responder.expected == packet.psn())
         adapter_.refuse_packet(time, packet, wire::syndrome_of(wire::AckKind::rnr_nak, 0));
     return false;

@@ -44,14 +44,14 @@ bool XrcLender::on_asked(uint32_t peer, const AskRecord& record) {
 }
 
 void XrcLender::lend(const Wish& wish) {
-    const uint32_t waiting = adapter_.waiting_receives(wish.queue);
+    const uint32_t waiting = adapter_.shared_receives().waiting(wish.queue);
     const uint32_t count = std::min(wish.count, (waiting + 1) / 2);
     if (count == 0) return wishes_.push_back(wish);
     for (uint32_t more = count; more-- > 0;) lend_one(wish, more);
 }
 
 void XrcLender::lend_one(const Wish& wish, uint32_t more) {
-    const auto taken = adapter_.take_receive(wish.queue);
+    const auto taken = adapter_.shared_receives().take(wish.queue);
     TULLE_CHECK(taken);
     while (++newest_token_ == 0 || lent_.contains(newest_token_)) continue;
     lent_[newest_token_] = {wish.queue, taken->place, wish.peer};
@@ -110,8 +110,8 @@ bool XrcLender::on_completed(uint32_t peer, const CompleteRecord& record) {
     completion.qpn = wire::Qpn{record.qpn | kElsewhere};
     completion.source =
         world_.index_in(record.sender_slot).value_or(transport::EndpointIndex{peer});
-    adapter_.complete_taken(lent.queue, lent.place, completion,
-                            (record.flags & transport::kWasSolicited) != 0);
+    adapter_.shared_receives().complete(lent.queue, lent.place, completion,
+                                        (record.flags & transport::kWasSolicited) != 0);
     return true;
 }
 
@@ -120,7 +120,7 @@ bool XrcLender::on_given_back(uint32_t peer, const GiveBackRecord& record) {
     if (found == lent_.end() || found->second.peer != peer) return true;
     const Lent lent = found->second;
     lent_.erase(found);
-    adapter_.give_back_receive(lent.queue, lent.place);
+    adapter_.shared_receives().give_back(lent.queue, lent.place);
     if (has_wishes()) on_posted(lent.queue);
     return true;
 }

@@ -63,7 +63,7 @@ Qpn Connector::create(cluster::HostNode& host, uint32_t sends, uint32_t receives
     setup.send.requests = sends;
     setup.send.at_first = kSendsAtFirst;
     setup.receive_requests = receives;
-    return *host.adapter().create_qp(setup);
+    return *host.adapter().queue_pairs().create(setup);
 }
 
 transport::QpAttributes Connector::attributes_for(const End& from, const End& to,
@@ -97,7 +97,7 @@ void Connector::connect(const End& from, const End& to, uint8_t service_level,
     if (service == Service::datagram) return connect_datagrams(from, to, attributes);
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
+        TULLE_CHECK(from.host.adapter().queue_pairs().modify(from.qpn, attributes, mask | kState) ==
                     Refusal::none);
     };
     const bool is_reliable = service == Service::reliable;
@@ -122,7 +122,8 @@ void connect_context(cluster::HostNode& host, wire::EeContext own, wire::EeConte
     attributes.dest_ee = peer;
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        TULLE_CHECK(host.adapter().modify_ee(own, attributes, mask | kState) == Refusal::none);
+        TULLE_CHECK(host.adapter().ee_contexts().modify(own, attributes, mask | kState) ==
+                    Refusal::none);
     };
     step(QpState::init, kPkeyIndex | kPort);
     step(QpState::rtr, kAddress | kPathMtu | kDestEe | kReceivePsn | kMaxIncomingReads);
@@ -138,7 +139,7 @@ void Connector::connect_datagrams(const End& from, const End& to,
     if (!from.host.user().datagrams().find(peer)) open_contexts(from, to, attributes);
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
+        TULLE_CHECK(from.host.adapter().queue_pairs().modify(from.qpn, attributes, mask | kState) ==
                     Refusal::none);
     };
     step(QpState::init, kQkey | kAccessFlags);
@@ -163,7 +164,7 @@ void Connector::open_contexts(const End& from, const End& to,
 void Connector::control_congestion(cluster::HostNode& host, Qpn qpn) const {
     const HostSettings& own = setup_.host_of(host.plan().node);
     if (own.congestion == transport::Algorithm::none) return;
-    host.adapter().set_congestion_control(
+    host.adapter().queue_pairs().set_congestion_control(
         qpn, transport::CongestionControl(own.congestion, own.algorithms));
 }
 

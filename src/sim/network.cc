@@ -30,13 +30,13 @@ void Network::open(Connection& connection) {
 void Network::close(const Connection& connection) {
     const auto close_end = [&](cluster::HostNode& end, transport::Qpn qpn) {
         if (end.find_account() != nullptr) end.account().forget(qpn);
-        TULLE_CHECK(end.adapter().destroy_qp(qpn) == transport::Refusal::none);
+        TULLE_CHECK(end.adapter().queue_pairs().destroy(qpn) == transport::Refusal::none);
         if (end.user().has_datagrams()) end.user().datagrams().forget(qpn);
     };
     cluster::HostNode& from = host(connection.source);
     const transport::Qpn peer = from.user().has_datagrams()
                                     ? from.user().datagrams().route(connection.qpn).qpn
-                                    : from.adapter().query_qp(connection.qpn)->dest_qpn;
+                                    : from.adapter().queue_pairs().find(connection.qpn)->dest_qpn;
     close_end(from, connection.qpn);
     close_end(host(connection.destination), peer);
 }
@@ -45,7 +45,7 @@ std::optional<Network::PluginFailure> Network::failed_plugin() {
     std::optional<PluginFailure> first;
     const std::vector<uint32_t> nodes = setup_.graph.endpoints();
     for (uint32_t endpoint = 0; endpoint < hosts_.size(); ++endpoint) {
-        const transport::PluginFlow* flow = host(endpoint).adapter().failed_plugin();
+        const transport::PluginFlow* flow = host(endpoint).adapter().queue_pairs().failed_plugin();
         if (flow == nullptr || (first && first->at <= flow->fault()->at)) continue;
         const transport::PluginFault& fault = *flow->fault();
         first = {fault.at, flow->plugin().file() + " (" + std::string(flow->plugin().name()) +
@@ -59,13 +59,13 @@ void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
                     const cluster::Span& span) {
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {
         cluster::HostNode& end = host(at);
-        const transport::QueuePair& qp = *end.adapter().query_qp(number);
+        const transport::QueuePair& qp = *end.adapter().queue_pairs().find(number);
         const uint8_t lane = end.plan().lane_of(setup_.fabric.qos, qp.address.traffic_class,
                                                 qp.address.service_level);
         end.account().watch({number, connection, lane}, span);
     };
     watch_end(endpoint, qpn);
-    const transport::QueuePair& qp = *host(endpoint).adapter().query_qp(qpn);
+    const transport::QueuePair& qp = *host(endpoint).adapter().queue_pairs().find(qpn);
     // A group of a switch has no single queue pair as its peer.
     if (qp.address.endpoint.value < hosts_.size())
         watch_end(qp.address.endpoint.value, qp.dest_qpn);

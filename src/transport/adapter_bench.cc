@@ -17,12 +17,13 @@ struct End {
         pd = adapter.memory().create_pd();
         key = *adapter.memory().register_region(
             {pd, kBase, length, host, kLocalWrite | kRemoteWrite | kRemoteRead});
-        cq = adapter.create_cq(256);
+        cq = adapter.completions().create(256);
         setup = {.type = QpType::rc, .pd = pd, .send_cq = cq, .receive_cq = cq};
         setup.send.requests = kDepth;
         setup.receive_requests = kDepth;
-        for (uint32_t i = 0; i < idle_qps; ++i) benchmark::DoNotOptimize(adapter.create_qp(setup));
-        qpn = *adapter.create_qp(setup);
+        for (uint32_t i = 0; i < idle_qps; ++i)
+            benchmark::DoNotOptimize(adapter.queue_pairs().create(setup));
+        qpn = *adapter.queue_pairs().create(setup);
     }
 
     void connect(EndpointIndex peer, Qpn peer_qpn) {
@@ -33,7 +34,8 @@ struct End {
         attributes.dest_qpn = peer_qpn;
         const auto step = [&](QpState state, uint32_t mask) {
             attributes.state = state;
-            TULLE_CHECK(adapter.modify_qp(qpn, attributes, mask | kState) == Refusal::none);
+            TULLE_CHECK(adapter.queue_pairs().modify(qpn, attributes, mask | kState) ==
+                        Refusal::none);
         };
         step(QpState::init, kPkeyIndex | kPort | kAccessFlags);
         step(QpState::rtr,
@@ -86,7 +88,7 @@ public:
     static size_t drain(End& end) {
         std::array<Completion, 64> completions;
         size_t count = 0;
-        while (const size_t n = end.adapter.poll_completion(end.cq, completions)) count += n;
+        while (const size_t n = end.adapter.completions().poll(end.cq, completions)) count += n;
         return count;
     }
 
@@ -105,7 +107,7 @@ void write_1_mib(benchmark::State& state, const CongestionControl& control) {
     constexpr uint32_t kLength = 1 << 20;
     const bool real = state.range(0) != 0;
     BackToBack pair(kLength, real, static_cast<uint32_t>(state.range(1)));
-    pair.a.adapter.set_congestion_control(pair.a.qpn, control);
+    pair.a.adapter.queue_pairs().set_congestion_control(pair.a.qpn, control);
     const Sge sge{kBase, kLength, pair.a.key};
     SendRequest request;
     request.work = Work::write;
@@ -177,7 +179,7 @@ BENCHMARK(send_64)->Name("counted/rc_send_8192_messages")->Args({0, 10})->Iterat
 void idle_queue_pairs(benchmark::State& state) {
     for (auto _ : state) {
         End end({1}, nullptr, 4096, static_cast<uint32_t>(state.range(0)));
-        benchmark::DoNotOptimize(end.adapter.queue_pairs());
+        benchmark::DoNotOptimize(end.adapter.queue_pairs().count());
     }
     state.counters["bytes_of_structure"] = sizeof(QueuePair);
 }

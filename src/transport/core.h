@@ -98,6 +98,16 @@ struct AdapterConfig {
         memory{};  // in virtual time: for the data of READs; the user models its own fetches
 };
 
+struct MulticastGroup {
+    uint32_t value = 0;  // the owner's index of the group; datagrams use it as their target
+    auto operator<=>(const MulticastGroup&) const = default;
+};
+struct MulticastMember {
+    MulticastGroup group;
+    Qpn qpn;
+    bool operator==(const MulticastMember&) const = default;
+};
+
 struct SharedReceiveQueue {
     SharedReceiveQueue(PdId domain, uint32_t requests, uint32_t sges)
         : pd(domain), queue(requests, sges) {}
@@ -108,7 +118,7 @@ struct SharedReceiveQueue {
     uint32_t users = 0;
     bool is_broken = false;
     ReceiveQueue queue;
-    uint32_t lent = 0;  // receives taken out to be completed elsewhere (Adapter)
+    uint32_t lent = 0;  // receives taken out to be completed elsewhere (SharedReceives)
 };
 
 // A pending congestion notification packet, or a pending grant of credit. A grant has the same
@@ -308,6 +318,7 @@ public:
     Domains<XrcDomainId> xrc_domains;
     Domains<RdDomainId> rd_domains;
     std::vector<std::unique_ptr<EndToEnd>> ee_contexts;  // numbers count from 1
+    std::vector<MulticastMember> members;                // of groups, in the order of joining
     std::vector<std::byte> gathered;  // payload of the last polled packet, if gathered from pieces
 
 private:

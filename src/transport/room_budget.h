@@ -47,7 +47,7 @@ struct RoomShare {
 
 enum class RoomLine : uint8_t { none, waits, called };
 
-// All of these are for queue pairs that share rooms (Adapter::set_sharing_rooms()).
+// All of these are for queue pairs that share rooms (QueuePairs::set_sharing_rooms()).
 //
 // Whether work of this many packets may begin now. If not, the queue pair is woken at its turn, or
 // when a share may be written off.

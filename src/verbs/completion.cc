@@ -30,12 +30,12 @@ bool is_received(const transport::Completion& completion) {
 size_t find(Cq& cq, live::SoftwareAdapter& host, std::unique_lock<std::mutex>& guard,
             std::span<transport::Completion> into, bool& shall_yield) {
     host.posting().settle();
-    size_t count = host.adapter().poll_completion(cq.id, into);
+    size_t count = host.adapter().completions().poll(cq.id, into);
     if (count != 0) return count;
     host.progress().make(true);
-    count = host.adapter().poll_completion(cq.id, into);
+    count = host.adapter().completions().poll(cq.id, into);
     const auto comes = [&] {
-        count = host.adapter().poll_completion(cq.id, into);
+        count = host.adapter().completions().poll(cq.id, into);
         return count != 0;
     };
     if (count != 0 || (cq.is_armed && host.progress().look_before_sleep(guard, comes)))
@@ -128,7 +128,7 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     Process::of(host).make_room();
-    cq->id = host.adapter().create_cq(entries);
+    cq->id = host.adapter().completions().create(entries);
     shown.handle = cq->id.value;
     Process::of(host).add(*cq);
     if (channel != nullptr) ++channel->refcnt;
@@ -264,7 +264,7 @@ int poll_some(ibv_cq* shown, int count, ibv_wc* completions) {
         const auto into = std::span(found).first(room);
         // Only an empty queue makes it look further.
         const size_t got = total == 0 ? take(cq, host, guard, into, shall_yield)
-                                      : host.adapter().poll_completion(cq.id, into);
+                                      : host.adapter().completions().poll(cq.id, into);
         for (size_t i = 0; i < got; ++i) show(host, found[i], completions[total++]);
         if (got < room) break;
     }
@@ -360,7 +360,8 @@ TULLE_EXPORT int ibv_resize_cq(ibv_cq* shown, int entries) {
     if (entries <= 0 || entries > kMaxCqe) return EINVAL;
     live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
-    const auto refusal = host.adapter().resize_cq(cq_of(shown).id, static_cast<uint32_t>(entries));
+    const auto refusal =
+        host.adapter().completions().resize(cq_of(shown).id, static_cast<uint32_t>(entries));
     if (refusal == transport::Refusal::none) shown->cqe = entries;
     return errno_of(refusal);
 }
@@ -370,7 +371,7 @@ TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
     live::SoftwareAdapter& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
-        const auto refusal = host.adapter().destroy_cq(cq.id);
+        const auto refusal = host.adapter().completions().destroy(cq.id);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
         Process::of(host).remove(cq);
     }

@@ -74,7 +74,7 @@ bool is_step(int from, int to) {
 int state_of(ibv_qp* shown) {
     live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
-    const transport::QueuePair* qp = host.adapter().query_qp(qp_of(shown).qpn);
+    const transport::QueuePair* qp = host.adapter().queue_pairs().find(qp_of(shown).qpn);
     return qp == nullptr ? IBV_QPS_ERR : static_cast<int>(qp->state);
 }
 

@@ -184,7 +184,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     if (!inner) return open_elsewhere(context, host, *attributes);
     QueuePair* first = Process::of(host).qp(*inner);
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
-    const transport::QueuePair* target = host.adapter().query_qp(first->qpn);
+    const transport::QueuePair* target = host.adapter().queue_pairs().find(first->qpn);
     if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) return fail(EINVAL);
     auto qp = std::make_unique<QueuePair>();
     qp->qpn = first->qpn;
@@ -247,7 +247,7 @@ TULLE_EXPORT int ibv_query_qp(ibv_qp* shown, ibv_qp_attr* attributes, int, ibv_q
         if (init != nullptr) *init = qp.init;
         return 0;
     }
-    const transport::QueuePair* now = host.adapter().query_qp(qp.qpn);
+    const transport::QueuePair* now = host.adapter().queue_pairs().find(qp.qpn);
     if (now == nullptr) return EINVAL;
     *attributes = qp.attributes;
     attributes->qp_state = attributes->cur_qp_state = shown_state(now->state);

@@ -48,9 +48,10 @@ ibv_srq* create(ibv_context* context, const ibv_srq_init_attr_ex& a, ibv_srq_typ
     const std::lock_guard guard(host.lock());
     Process::of(host).make_room();
     const auto id =
-        is_xrc ? host.adapter().create_xrc_srq(object_of<XrcDomain>(a.xrcd).id, pd_of(a.pd).id,
-                                               cq_of(a.cq).id, requests, sges)
-               : host.adapter().create_srq(pd_of(a.pd).id, requests, sges);
+        is_xrc
+            ? host.adapter().shared_receives().create_for_xrc(
+                  object_of<XrcDomain>(a.xrcd).id, pd_of(a.pd).id, cq_of(a.cq).id, requests, sges)
+            : host.adapter().shared_receives().create(pd_of(a.pd).id, requests, sges);
     if (!id) return fail(EINVAL);
     srq->id = *id;
     srq->type = type;
@@ -118,7 +119,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
     auto domain = std::make_unique<XrcDomain>();
     domain->shown.context = context;
     domain->host = &host;
-    domain->id = host.adapter().create_xrc_domain();
+    domain->id = host.adapter().xrc_domains().create();
     if (!has_file) return &domain.release()->shown;
     domain->file = name;
     file_domains().push_back(domain.get());
@@ -135,7 +136,7 @@ int close_xrcd(ibv_xrcd* shown) {
         return 0;
     }
     host.xrc_borrower().close(domain.id);  // includes what was borrowed for it
-    const auto refusal = host.adapter().destroy_xrc_domain(domain.id);
+    const auto refusal = host.adapter().xrc_domains().destroy(domain.id);
     if (refusal != transport::Refusal::none) {
         if (domain.file.inode != 0) host.xrc_borrower().open(domain.id, domain.file);
         return errno_of(refusal);
@@ -170,12 +171,12 @@ TULLE_EXPORT int ibv_modify_srq(ibv_srq* shown, ibv_srq_attr* attributes, int ma
     live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     if (resizes) {
-        const auto refusal = host.adapter().resize_srq(srq.id, places);
+        const auto refusal = host.adapter().shared_receives().resize(srq.id, places);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
         srq.attributes.max_wr = places;
     }
     if (!limits) return 0;
-    const auto refusal = host.adapter().set_srq_limit(srq.id, attributes->srq_limit);
+    const auto refusal = host.adapter().shared_receives().set_limit(srq.id, attributes->srq_limit);
     if (refusal == transport::Refusal::none) srq.attributes.srq_limit = attributes->srq_limit;
     return errno_of(refusal);
 }
@@ -193,7 +194,7 @@ TULLE_EXPORT int ibv_destroy_srq(ibv_srq* shown) {
     {
         const std::lock_guard guard(host.lock());
         host.memory().withdraw_queue(srq.id);
-        const auto refusal = host.adapter().destroy_srq(srq.id);
+        const auto refusal = host.adapter().shared_receives().destroy(srq.id);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
         Process::of(host).remove(srq);
     }

@@ -82,7 +82,7 @@ int post_srq_recv(ibv_srq* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
     const std::lock_guard guard(host.lock());
     const transport::SrqId queue = object_of<Srq>(shown).id;
     const int error = post_receives(request, bad, [&](const transport::ReceiveRequest& receive) {
-        return host.adapter().post_srq_receive(queue, receive);
+        return host.adapter().shared_receives().post(queue, receive);
     });
     if (host.xrc_lender().has_wishes()) host.posting().lend_posted(queue);
     return error;
@@ -96,7 +96,7 @@ int bind_mw(ibv_qp* shown, ibv_mw* mw, ibv_mw_bind* bind) {
     const ibv_mw_bind_info& info = bind->bind_info;
     if (mw->type != IBV_MW_TYPE_1 || mw->pd != shown->pd) return EINVAL;
     if (info.mr == nullptr && info.length != 0) return EINVAL;
-    const transport::QueuePair* now = host.adapter().query_qp(qp.qpn);
+    const transport::QueuePair* now = host.adapter().queue_pairs().find(qp.qpn);
     if (now == nullptr || now->state != transport::QpState::rts) return EINVAL;
     if (host.adapter().has_sends(qp.qpn)) return EBUSY;
     const transport::WindowBinding binding{mw->rkey,  0,           info.mr ? info.mr->lkey : 0,

@@ -68,7 +68,7 @@ public:
         host_ = SoftwareAdapter::open(who, manager_);
         const std::lock_guard guard(host_->lock());
         pd_ = host_->adapter().memory().create_pd();
-        cq_ = host_->adapter().create_cq(4096);
+        cq_ = host_->adapter().completions().create(4096);
         transport::RegionRequest request;
         request.pd = pd_;
         request.host = memory_.data() + kGuard;
@@ -107,11 +107,11 @@ public:
         std::array<Completion, 16> completions;
         const std::lock_guard guard(host_->lock());
         host_->progress().make(true);
-        while (host_->adapter().poll_completion(cq_, completions) != 0) continue;
+        while (host_->adapter().completions().poll(cq_, completions) != 0) continue;
         const transport::Sge sge{reinterpret_cast<uint64_t>(memory_.data() + kGuard), 4096, key_};
         for (const wire::Qpn qpn : qpns_)
             (void)host_->adapter().post_receive(qpn, {1, std::span(&sge, 1)});
-        const transport::QueuePair* qp = host_->adapter().query_qp(qpns_[0]);
+        const transport::QueuePair* qp = host_->adapter().queue_pairs().find(qpns_[0]);
         is_failed = qp->state == QpState::error;
     }
     bool is_unharmed() const {

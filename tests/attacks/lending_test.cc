@@ -29,13 +29,14 @@ public:
     explicit Lender(const Identity& who) : program(who) {
         SoftwareAdapter& host = *program.side.host;
         const std::lock_guard guard(host.lock());
-        const auto domain = host.adapter().create_xrc_domain();
+        const auto domain = host.adapter().xrc_domains().create();
         host.xrc_borrower().open(domain, kFile);
-        queue = *host.adapter().create_xrc_srq(domain, program.side.pd, program.side.cq, 64, 1);
+        queue = *host.adapter().shared_receives().create_for_xrc(domain, program.side.pd,
+                                                                 program.side.cq, 64, 1);
         host.xrc_lender().show(queue, {program.side.pd.value, kFile});
         const transport::Sge sge{program.side.request.address, 64, program.side.key};
         for (uint32_t i = 0; i < kPosted; ++i)
-            (void)host.adapter().post_srq_receive(queue, {i, std::span(&sge, 1)});
+            (void)host.adapter().shared_receives().post(queue, {i, std::span(&sge, 1)});
     }
     Wellbeing wellbeing() {
         Completion completion;
@@ -44,7 +45,7 @@ public:
         SoftwareAdapter& host = *program.side.host;
         const std::lock_guard guard(host.lock());
         return {host.world().own().outside_of_srq(queue.value), host.world().own().slot(),
-                host.adapter().waiting_receives(queue), completed, program.is_unharmed()};
+                host.adapter().shared_receives().waiting(queue), completed, program.is_unharmed()};
     }
 
 private:

@@ -192,12 +192,12 @@ public:
     Engine(EndpointIndex own, EndpointIndex peer, const Case& c, const Packet& sample, uint32_t mtu)
         : adapter({.endpoint = own, .seed = 3, .grants_credits = false}), peer_(peer) {
         pd = adapter.memory().create_pd();
-        send_cq = adapter.create_cq(64);
-        receive_cq = adapter.create_cq(256);
+        send_cq = adapter.completions().create(64);
+        receive_cq = adapter.completions().create(256);
         QpSetup setup{
             .type = type_of(sample), .pd = pd, .send_cq = send_cq, .receive_cq = receive_cq};
         setup.receive_requests = 128;
-        qpn = *adapter.create_qp(setup);
+        qpn = *adapter.queue_pairs().create(setup);
         const bool is_server = own == kServer;
         attributes_.address = {.endpoint = peer, .ack_timeout = 14};
         attributes_.access = kRemoteWrite | kRemoteAtomic | (c.name == "noread" ? 0u : kRemoteRead);
@@ -235,7 +235,7 @@ public:
 
     std::optional<Completion> completion(CqId cq) {
         Completion completion;
-        if (adapter.poll_completion(cq, {&completion, 1}) == 0) return std::nullopt;
+        if (adapter.completions().poll(cq, {&completion, 1}) == 0) return std::nullopt;
         return completion;
     }
 
@@ -268,7 +268,7 @@ private:
 
     void step(QpState state, uint32_t mask) {
         attributes_.state = state;
-        EXPECT_EQ(adapter.modify_qp(qpn, attributes_, mask | kState), Refusal::none);
+        EXPECT_EQ(adapter.queue_pairs().modify(qpn, attributes_, mask | kState), Refusal::none);
     }
 
     EndpointIndex peer_;
@@ -552,7 +552,7 @@ private:
     // The operands of an atomic, and the wish for a solicited event, are taken from the captured
     // packet, the last of the message.
     void set_what_is_not_listed(SendRequest& request, const Op& op) {
-        const Psn first = engine.adapter.query_qp(engine.qpn)->requester.next_psn;
+        const Psn first = engine.adapter.queue_pairs().find(engine.qpn)->requester.next_psn;
         const bool one = op.work == Work::read || op.length == 0;
         const Psn last = wire::psn_plus(first, one ? 0 : (op.length - 1) / mtu_);
         for (const Replayed& replayed : packets_) {

@@ -59,7 +59,7 @@ DEFECTS = {
         "from.offers_detours && transit.hops <= 16 * kHopsInGroup)",
     ),
     "a fast path tells congestion control of fewer answers": (
-        "src/transport/adapter.cc",
+        "src/transport/delivery.cc",
         "is_usual(qp, ShortWay::acknowledge_middle, packet) && !qp.spread &&",
         "is_usual(qp, ShortWay::acknowledge_middle, packet) &&",
     ),

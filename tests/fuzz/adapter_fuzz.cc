@@ -42,7 +42,7 @@ public:
         key_ = *adapter_.memory().register_region(
             {pd_, kBase, kRegion, memory_.data() + kGuard,
              kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind});
-        cq_ = adapter_.create_cq(64);
+        cq_ = adapter_.completions().create(64);
         for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) add(type);
     }
 
@@ -66,7 +66,7 @@ private:
         setup.send = {.requests = 8, .sges = 2, .inline_bytes = 16};
         setup.receive_requests = 8;
         setup.receive_sges = 2;
-        qpns_.push_back(*adapter_.create_qp(setup));
+        qpns_.push_back(*adapter_.queue_pairs().create(setup));
         connect(qpns_.back(), type);
     }
 
@@ -80,7 +80,7 @@ private:
         attributes.retry_count = attributes.rnr_retry = 2;
         const auto step = [&](QpState state, uint32_t mask) {
             attributes.state = state;
-            adapter_.modify_qp(qpn, attributes, mask | kState);
+            adapter_.queue_pairs().modify(qpn, attributes, mask | kState);
         };
         const bool ud = type == QpType::ud;
         const bool rc = type == QpType::rc;
@@ -136,7 +136,7 @@ private:
             static_cast<void>(last);
         }
         std::array<Completion, 16> completions;
-        while (adapter_.poll_completion(cq_, completions) != 0) {
+        while (adapter_.completions().poll(cq_, completions) != 0) {
         }
         while (adapter_.poll_event()) {
         }
@@ -146,7 +146,7 @@ private:
         QpAttributes attributes;
         attributes.state = static_cast<QpState>(input_.take<uint8_t>() % 7);
         attributes.path_mtu = 256;
-        adapter_.modify_qp(any_qpn(), attributes, kState | input_.take<uint32_t>());
+        adapter_.queue_pairs().modify(any_qpn(), attributes, kState | input_.take<uint32_t>());
     }
 
     // A packet of the peer or of anybody else, every field as the input has it.

@@ -49,7 +49,7 @@ public:
         key_ = *adapter_.memory().register_region(
             {pd_, kBase, kRegion, memory_.data() + kGuard,
              kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic});
-        cq_ = adapter_.create_cq(64);
+        cq_ = adapter_.completions().create(64);
         for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) add(type);
     }
 
@@ -71,7 +71,7 @@ public:
 private:
     void add(QpType type) {
         QpSetup setup{.type = type, .pd = pd_, .send_cq = cq_, .receive_cq = cq_};
-        const Qpn qpn = *adapter_.create_qp(setup);
+        const Qpn qpn = *adapter_.queue_pairs().create(setup);
         QpAttributes attributes;
         attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
         attributes.address = {.endpoint = {2}};
@@ -79,7 +79,7 @@ private:
         attributes.dest_qpn = {17};
         const auto step = [&](QpState state, uint32_t mask) {
             attributes.state = state;
-            (void)adapter_.modify_qp(qpn, attributes, mask | kState);
+            (void)adapter_.queue_pairs().modify(qpn, attributes, mask | kState);
         };
         const bool ud = type == QpType::ud;
         const bool rc = type == QpType::rc;
@@ -134,7 +134,7 @@ private:
         for (int i = 0; i < 64 && adapter_.poll_transmit(now_, Lanes::open(), packet); ++i)
             continue;
         std::array<Completion, 16> completions;
-        while (adapter_.poll_completion(cq_, completions) != 0) continue;
+        while (adapter_.completions().poll(cq_, completions) != 0) continue;
         while (adapter_.poll_event()) continue;
     }
 

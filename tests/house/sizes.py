@@ -21,7 +21,6 @@ _KNOWN = {
     "src/fabric/switch.h": "Switch",
     "src/sim/rank_streams.h": "RankStreams",
     "src/sim/ranks.h": "Ranks",
-    "src/transport/adapter.h": "Adapter",
 }
 
 

@@ -83,7 +83,7 @@ DEFECTS = {
     "completions of a queue pair outlive its reset": (
         "src/live/software_adapter.cc",
         "    if (mask == transport::kState && attributes.state == QpState::reset)\n"
-        "        adapter_.forget_completions(qpn);\n",
+        "        adapter_.queue_pairs().forget_completions(qpn);\n",
         "",
         "calls_test",
     ),

@@ -12,10 +12,10 @@ TEST(Congestion, one_round_trip_at_a_time_is_measured) {
     Pair pair({.delay = 3_us});
     CongestionControl control;
     control.algorithm = Algorithm::fixed_rate;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, control);
     pair.client.post({.work = Work::send, .length = 100});
     pair.run(5_us);
-    const RequesterState& r = pair.client.adapter.query_qp(pair.client.qpn)->requester;
+    const RequesterState& r = pair.client.adapter.queue_pairs().find(pair.client.qpn)->requester;
     ASSERT_TRUE(r.timed);
     EXPECT_EQ(*r.timed, Psn{0x10'0000});
     pair.run();
@@ -26,11 +26,11 @@ TEST(Congestion, a_packet_that_goes_again_is_not_timed) {
     Pair pair;
     CongestionControl control;
     control.algorithm = Algorithm::fixed_rate;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, control);
     pair.wire.drop_nth(1);
     pair.client.post({.work = Work::send, .length = 100});
     pair.run(68_ms);  // the timeout of code 14 is 67.1 ms
-    const RequesterState& r = pair.client.adapter.query_qp(pair.client.qpn)->requester;
+    const RequesterState& r = pair.client.adapter.queue_pairs().find(pair.client.qpn)->requester;
     EXPECT_FALSE(r.timed);
     EXPECT_EQ(pair.client.counters().retransmitted_packets, 1u);
 }
@@ -43,8 +43,8 @@ TEST(Congestion, a_window_of_a_packet_ends_the_pause_that_a_smaller_one_asked_fo
                    .delivery = is_spread ? Delivery::unordered : Delivery::ordered,
                    .ack_timeout = 6});  // 262 us
         const SwiftSettings settings{.timeouts_before_least = 1};
-        pair.client.adapter.set_congestion_control(pair.client.qpn,
-                                                   CongestionControl(Swift(settings)));
+        pair.client.adapter.queue_pairs().set_congestion_control(
+            pair.client.qpn, CongestionControl(Swift(settings)));
         pair.client.post({.work = Work::write, .length = 100});
         pair.run(10_us);
         pair.wire.drop(wire::Operation::write_only, 2);
@@ -60,7 +60,7 @@ TEST(Congestion, a_window_of_a_packet_ends_the_pause_that_a_smaller_one_asked_fo
 void set_window(Pair& pair, uint32_t packets) {
     CongestionControl control(FixedRate(base::Rate::bits_per_second(400'000'000'000)));
     control.window_packets = packets;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, control);
 }
 
 // Every second packet asks for an answer. Of three in flight the last did not, and then there is

@@ -89,8 +89,8 @@ TEST(Datagram, a_multicast_datagram_reaches_every_member_and_no_other) {
         members.push_back(server.qpn);
     }
     for (size_t i = 0; i < 3; ++i)
-        EXPECT_EQ(server.adapter.attach_multicast(members[i], {kGroup}), Refusal::none);
-    EXPECT_EQ(server.adapter.attach_multicast(members[3], {kGroup + 1}), Refusal::none);
+        EXPECT_EQ(server.adapter.multicast().attach(members[i], {kGroup}), Refusal::none);
+    EXPECT_EQ(server.adapter.multicast().attach(members[3], {kGroup + 1}), Refusal::none);
 
     Packet packet = pair.forged(server, Operation::send_only, Psn{0}, 10);
     packet.set_dest_qp(Qpn{0xff'ffff});
@@ -105,10 +105,10 @@ TEST(Datagram, a_multicast_datagram_reaches_every_member_and_no_other) {
 TEST(Datagram, a_queue_pair_that_left_the_group_hears_nothing) {
     Pair pair({.type = QpType::ud});
     Adapter& adapter = pair.server.adapter;
-    EXPECT_EQ(adapter.attach_multicast(pair.server.qpn, {kGroup}), Refusal::none);
-    EXPECT_EQ(adapter.destroy_qp(pair.server.qpn), Refusal::busy);
-    EXPECT_EQ(adapter.detach_multicast(pair.server.qpn, {kGroup}), Refusal::none);
-    EXPECT_EQ(adapter.detach_multicast(pair.server.qpn, {kGroup}), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.multicast().attach(pair.server.qpn, {kGroup}), Refusal::none);
+    EXPECT_EQ(adapter.queue_pairs().destroy(pair.server.qpn), Refusal::busy);
+    EXPECT_EQ(adapter.multicast().detach(pair.server.qpn, {kGroup}), Refusal::none);
+    EXPECT_EQ(adapter.multicast().detach(pair.server.qpn, {kGroup}), Refusal::invalid_argument);
     pair.client.post(
         {.work = Work::send,
          .length = 8,
@@ -120,7 +120,7 @@ TEST(Datagram, a_queue_pair_that_left_the_group_hears_nothing) {
 
 TEST(Datagram, only_datagram_queue_pairs_join_groups) {
     Pair pair;
-    EXPECT_EQ(pair.server.adapter.attach_multicast(pair.server.qpn, {kGroup}),
+    EXPECT_EQ(pair.server.adapter.multicast().attach(pair.server.qpn, {kGroup}),
               Refusal::invalid_argument);
 }
 

@@ -17,7 +17,7 @@ size_t completion_events(Host& host) {
 
 TEST(Events, an_armed_queue_tells_of_the_next_completion_once) {
     Pair pair;
-    pair.server.adapter.arm_cq(pair.server.receive_cq, Wish::any);
+    pair.server.adapter.completions().arm(pair.server.receive_cq, Wish::any);
     pair.client.post({.work = Work::send, .length = 8});
     pair.client.post({.work = Work::send, .length = 8});
     pair.run();
@@ -25,7 +25,7 @@ TEST(Events, an_armed_queue_tells_of_the_next_completion_once) {
     pair.client.post({.work = Work::send, .length = 8});
     pair.run();
     EXPECT_EQ(completion_events(pair.server), 0u);
-    pair.server.adapter.arm_cq(pair.server.receive_cq, Wish::any);
+    pair.server.adapter.completions().arm(pair.server.receive_cq, Wish::any);
     pair.client.post({.work = Work::send, .length = 8});
     pair.run();
     EXPECT_EQ(completion_events(pair.server), 1u);
@@ -34,7 +34,7 @@ TEST(Events, an_armed_queue_tells_of_the_next_completion_once) {
 TEST(Events, a_queue_armed_for_solicited_ones_waits_for_the_flag) {
     for (const Work work : {Work::send, Work::send_with_immediate, Work::write_with_immediate}) {
         Pair pair;
-        pair.server.adapter.arm_cq(pair.server.receive_cq, Wish::solicited);
+        pair.server.adapter.completions().arm(pair.server.receive_cq, Wish::solicited);
         pair.client.post({.work = work, .length = 3000});
         pair.run();
         EXPECT_EQ(completion_events(pair.server), 0u);
@@ -55,7 +55,7 @@ TEST(Events, only_the_last_packet_of_a_message_is_solicited) {
 
 TEST(Events, a_failure_is_always_solicited) {
     Pair pair;
-    pair.client.adapter.arm_cq(pair.client.send_cq, Wish::solicited);
+    pair.client.adapter.completions().arm(pair.client.send_cq, Wish::solicited);
     pair.client.post({.work = Work::write, .length = 8, .rkey = 7});
     pair.run();
     EXPECT_EQ(completion_events(pair.client), 1u);
@@ -78,7 +78,7 @@ TEST(Events, a_queue_pair_whose_completion_is_lost_is_in_error_and_says_so_once)
     for (uint64_t i = 0; i < 8; ++i) pair.client.post({.work = Work::write, .length = 8, .id = i});
     pair.run();
     EXPECT_EQ(pair.client.state(), QpState::error);
-    EXPECT_EQ(pair.client.adapter.query_qp(other)->state, QpState::reset);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().find(other)->state, QpState::reset);
     EXPECT_EQ(pair.client.events(), (std::vector{EventKind::cq_error, EventKind::qp_fatal}));
     EXPECT_EQ(pair.server.state(), QpState::rts);
 }
@@ -123,8 +123,9 @@ TEST(Events, a_queue_that_is_resized_keeps_its_entries_and_takes_more) {
         pair.inject(packet, pair.server.endpoint);
     while (pair.server.adapter.poll_transmit(pair.now, Lanes::open(), packet))
         pair.inject(packet, pair.client.endpoint);
-    EXPECT_EQ(pair.client.adapter.resize_cq(pair.client.send_cq, 1), Refusal::invalid_argument);
-    EXPECT_EQ(pair.client.adapter.resize_cq(pair.client.send_cq, 100), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.completions().resize(pair.client.send_cq, 1),
+              Refusal::invalid_argument);
+    EXPECT_EQ(pair.client.adapter.completions().resize(pair.client.send_cq, 100), Refusal::none);
     for (uint64_t i = 2; i < 60; ++i) {
         pair.client.post({.work = Work::write, .length = 8, .id = i});
         while (pair.client.adapter.poll_transmit(pair.now, Lanes::open(), packet))
@@ -160,7 +161,7 @@ TEST(Events, counters_of_congestion_move_under_their_names) {
     EXPECT_EQ(pair.client.counters().rp_cnp_ignored, 1u);
     const DcqcnSettings settings;
     const CongestionControl control{Dcqcn(settings)};
-    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, control);
     pair.inject(cnp, pair.client.endpoint);
     EXPECT_EQ(pair.client.counters().rp_cnp_handled, 1u);
     Packet marked = pair.forged(pair.server, Operation::send_only, Psn{0x10'0000}, 8);

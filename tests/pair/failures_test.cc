@@ -26,7 +26,7 @@ TEST(Failures, a_queue_pair_that_breaks_ends_its_oldest_request_with_a_general_e
         pair.client.post_receive(kReceiveArea, 100, 3);
         Packet packet;
         EXPECT_TRUE(pair.client.adapter.poll_transmit(pair.now, pair.client.lanes, packet));
-        EXPECT_EQ(pair.client.adapter.fail_qp(pair.client.qpn), Refusal::none);
+        EXPECT_EQ(pair.client.adapter.queue_pairs().fail(pair.client.qpn), Refusal::none);
         const Completion first = pair.client.completion();
         EXPECT_EQ(first.id, 1u);
         EXPECT_EQ(static_cast<int>(first.status), 21);
@@ -34,14 +34,15 @@ TEST(Failures, a_queue_pair_that_breaks_ends_its_oldest_request_with_a_general_e
         EXPECT_EQ(pair.client.receive_completion().status, Status::flushed);
         EXPECT_EQ(pair.client.events(), std::vector{EventKind::qp_fatal});
         EXPECT_EQ(pair.client.state(), QpState::error);
-        EXPECT_EQ(pair.client.adapter.fail_qp(pair.client.qpn), Refusal::invalid_argument);
+        EXPECT_EQ(pair.client.adapter.queue_pairs().fail(pair.client.qpn),
+                  Refusal::invalid_argument);
     }
 }
 
 TEST(Failures, a_queue_pair_that_breaks_with_nothing_under_way_only_flushes) {
     Pair pair;
     pair.client.post_receive(kReceiveArea, 100, 3);
-    EXPECT_EQ(pair.client.adapter.fail_qp(pair.client.qpn), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().fail(pair.client.qpn), Refusal::none);
     EXPECT_EQ(pair.client.receive_completion().status, Status::flushed);
     EXPECT_EQ(pair.client.events(), std::vector{EventKind::qp_fatal});
 }
@@ -63,7 +64,7 @@ TEST(Failures, an_adapter_that_breaks_ends_what_is_under_way_as_fatal_on_every_q
     }
     EXPECT_EQ(pair.client.events(), std::vector{EventKind::device_fatal});
     EXPECT_EQ(pair.client.state(), QpState::error);
-    EXPECT_EQ(pair.client.adapter.query_qp(first)->state, QpState::error);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().find(first)->state, QpState::error);
 }
 
 TEST(Failures, a_broken_adapter_makes_and_connects_nothing_and_lets_everything_be_destroyed) {
@@ -74,19 +75,20 @@ TEST(Failures, a_broken_adapter_makes_and_connects_nothing_and_lets_everything_b
     EXPECT_EQ(pair.client.events(), std::vector{EventKind::device_fatal});
     const QpSetup setup{
         .pd = pair.client.pd, .send_cq = pair.client.send_cq, .receive_cq = pair.client.receive_cq};
-    EXPECT_FALSE(adapter.create_qp(setup));
+    EXPECT_FALSE(adapter.queue_pairs().create(setup));
     EXPECT_EQ(pair.client.go_to(QpState::reset), Refusal::none);
     EXPECT_EQ(pair.client.go_to(QpState::init, {}, kPkeyIndex | kPort | kAccessFlags),
               Refusal::invalid_argument);
-    EXPECT_EQ(adapter.destroy_qp(pair.client.qpn), Refusal::none);
-    EXPECT_EQ(adapter.queue_pairs(), 0u);
+    EXPECT_EQ(adapter.queue_pairs().destroy(pair.client.qpn), Refusal::none);
+    EXPECT_EQ(adapter.queue_pairs().count(), 0u);
 }
 
 TEST(Failures, a_broken_shared_queue_ends_the_queue_pairs_that_want_a_receive) {
     for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
         Pair pair({.type = type, .shared_receives = true});
-        EXPECT_EQ(pair.server.adapter.fail_srq(pair.server.srq), Refusal::none);
-        EXPECT_EQ(pair.server.adapter.fail_srq(pair.server.srq), Refusal::invalid_argument);
+        EXPECT_EQ(pair.server.adapter.shared_receives().fail(pair.server.srq), Refusal::none);
+        EXPECT_EQ(pair.server.adapter.shared_receives().fail(pair.server.srq),
+                  Refusal::invalid_argument);
         EXPECT_EQ(pair.server.events(), std::vector{EventKind::srq_error});
         EXPECT_EQ(pair.server.post_receive(kReceiveArea, 10), Refusal::invalid_argument);
         EXPECT_EQ(pair.server.state(), QpState::rts);
@@ -103,7 +105,7 @@ TEST(Failures, a_broken_shared_queue_ends_the_queue_pairs_that_want_a_receive) {
 
 TEST(Failures, work_that_needs_no_receive_goes_on_when_the_shared_queue_is_broken) {
     Pair pair({.shared_receives = true});
-    EXPECT_EQ(pair.server.adapter.fail_srq(pair.server.srq), Refusal::none);
+    EXPECT_EQ(pair.server.adapter.shared_receives().fail(pair.server.srq), Refusal::none);
     pair.client.post({.work = Work::write, .length = 3000});
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::success);

@@ -16,7 +16,7 @@ TEST(Ghosts, a_packet_for_a_queue_pair_that_is_gone_is_dropped_and_counted) {
     Pair pair;
     pair.client.post({.work = Work::write, .length = 100});
     pair.run();
-    ASSERT_EQ(pair.server.adapter.destroy_qp(pair.server.qpn), Refusal::none);
+    ASSERT_EQ(pair.server.adapter.queue_pairs().destroy(pair.server.qpn), Refusal::none);
     pair.inject(pair.wire.log[0].packet, pair.server.endpoint);
     EXPECT_EQ(pair.server.counters().dropped_no_qp, 1u);
 }
@@ -27,7 +27,7 @@ TEST(Ghosts, a_number_is_not_given_to_the_next_queue_pair) {
     for (int i = 0; i < 100; ++i) {
         const Qpn qpn = pair.server.create_qp();
         EXPECT_TRUE(seen.insert(qpn.value).second);
-        ASSERT_EQ(pair.server.adapter.destroy_qp(qpn), Refusal::none);
+        ASSERT_EQ(pair.server.adapter.queue_pairs().destroy(qpn), Refusal::none);
     }
 }
 
@@ -37,11 +37,11 @@ TEST(Ghosts, a_successor_that_begins_elsewhere_does_not_take_numbers_of_the_adap
     std::set<uint32_t> seen;
     for (Adapter* adapter : {&before, &successor})
         for (int i = 0; i < 100; ++i) {
-            const CqId cq = adapter->create_cq(1);
-            const auto qpn = adapter->create_qp({.type = QpType::uc,
-                                                 .pd = adapter->memory().create_pd(),
-                                                 .send_cq = cq,
-                                                 .receive_cq = cq});
+            const CqId cq = adapter->completions().create(1);
+            const auto qpn = adapter->queue_pairs().create({.type = QpType::uc,
+                                                            .pd = adapter->memory().create_pd(),
+                                                            .send_cq = cq,
+                                                            .receive_cq = cq});
             ASSERT_TRUE(qpn);
             EXPECT_TRUE(seen.insert(qpn->value).second);
         }
@@ -54,11 +54,11 @@ TEST(Ghosts, a_number_that_is_used_again_does_not_take_packets_of_its_first_use)
     Sent ghost = pair.wire.log[0];
     ghost.packet.payload = wire::Payload::memory(ghost.payload.data());
     const Qpn number = pair.server.qpn;
-    ASSERT_EQ(pair.server.adapter.destroy_qp(number), Refusal::none);
+    ASSERT_EQ(pair.server.adapter.queue_pairs().destroy(number), Refusal::none);
     // Until the number comes around again.
     Qpn again{};
     for (int i = 0; i < 10'000 && again != number; ++i) {
-        if (i != 0) pair.server.adapter.destroy_qp(again);
+        if (i != 0) pair.server.adapter.queue_pairs().destroy(again);
         again = pair.server.create_qp();
     }
     ASSERT_EQ(again, number);
@@ -101,10 +101,10 @@ TEST(Ghosts, a_timer_of_a_queue_pair_that_is_gone_finds_nothing_to_do) {
     pair.wire.drop_if([](const Packet&) { return true; });
     pair.client.post({.work = Work::write, .length = 3000});
     pair.run(1_us);
-    ASSERT_EQ(pair.client.adapter.destroy_qp(pair.client.qpn), Refusal::none);
+    ASSERT_EQ(pair.client.adapter.queue_pairs().destroy(pair.client.qpn), Refusal::none);
     pair.client.adapter.on_timer(pair.now + 10_s);
     EXPECT_EQ(pair.client.adapter.next_deadline(), Instant::never());
-    EXPECT_EQ(pair.client.adapter.queue_pairs(), 0u);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().count(), 0u);
 }
 
 }  // namespace

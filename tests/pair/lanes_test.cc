@@ -152,7 +152,7 @@ TEST(Lanes, a_queue_pair_that_waits_in_a_closed_lane_can_be_destroyed) {
     const auto qps = add_levels(pair, {1, 1, 1});
     for (const Qpn qpn : qps) post_to(pair, qpn, 10);
     EXPECT_TRUE(levels_sent(pair, Lanes{}).empty());
-    EXPECT_EQ(pair.client.adapter.destroy_qp(qps[1]), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().destroy(qps[1]), Refusal::none);
     EXPECT_EQ(levels_sent(pair, Lanes::open()).size(), 2u);
 }
 
@@ -164,8 +164,9 @@ TEST(Lanes, a_queue_pair_may_change_its_level_and_be_destroyed_while_it_waits) {
     ASSERT_EQ(pair.client.go_to(QpState::sqd), Refusal::none);
     QpAttributes attributes;
     attributes.address = {.endpoint = pair.server.endpoint, .service_level = 7};
-    ASSERT_EQ(pair.client.adapter.modify_qp(qps[1], attributes, kAddress), Refusal::none);
-    EXPECT_EQ(pair.client.adapter.destroy_qp(qps[1]), Refusal::none);
+    ASSERT_EQ(pair.client.adapter.queue_pairs().modify(qps[1], attributes, kAddress),
+              Refusal::none);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().destroy(qps[1]), Refusal::none);
     EXPECT_EQ(levels_sent(pair, Lanes::open()), (Levels{1}));
 }
 
@@ -175,8 +176,8 @@ TEST(Lanes, idle_queue_pairs_ask_for_nothing) {
     Packet packet;
     EXPECT_FALSE(pair.client.adapter.poll_transmit(pair.now, Lanes::open(), packet));
     EXPECT_EQ(pair.client.adapter.next_deadline(), Instant::never());
-    EXPECT_EQ(pair.client.adapter.query_qp(pair.client.qpn)->send_queue, nullptr);
-    EXPECT_FALSE(pair.client.adapter.query_qp(pair.client.qpn)->in_ready_list);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().find(pair.client.qpn)->send_queue, nullptr);
+    EXPECT_FALSE(pair.client.adapter.queue_pairs().find(pair.client.qpn)->in_ready_list);
 }
 
 }  // namespace

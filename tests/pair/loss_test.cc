@@ -244,8 +244,10 @@ TEST(Loss, a_queue_pair_begins_to_repeat_selectively_when_its_peer_is_known_to_u
     EXPECT_EQ(pair.client.completion().status, Status::success);
     const uint64_t before = pair.client.counters().retransmitted_packets;
     EXPECT_GT(before, 1u);
-    pair.client.adapter.set_loss_policy(pair.client.qpn, LossPolicy::selective_repeat);
-    pair.server.adapter.set_loss_policy(pair.server.qpn, LossPolicy::selective_repeat);
+    pair.client.adapter.queue_pairs().set_loss_policy(pair.client.qpn,
+                                                      LossPolicy::selective_repeat);
+    pair.server.adapter.queue_pairs().set_loss_policy(pair.server.qpn,
+                                                      LossPolicy::selective_repeat);
     pair.wire.drop(Operation::write_middle, pair.wire.count(Operation::write_middle) + 7);
     pair.client.post({.work = Work::write, .length = 40 * 1024});
     pair.run();

@@ -12,7 +12,7 @@ constexpr EndpointIndex kOtherPort{4};  // of the server
 constexpr uint8_t kOtherLevel = 3;
 
 Refusal order(Host& host, Migration migration) {
-    return host.adapter.modify_qp(host.qpn, {.migration = migration}, kMigrationState);
+    return host.adapter.queue_pairs().modify(host.qpn, {.migration = migration}, kMigrationState);
 }
 
 // An alternate path to the peer's port, as yet in state REARM.
@@ -20,8 +20,9 @@ void load(Host& host, EndpointIndex peer) {
     QpAttributes attributes;
     attributes.alternate = {.endpoint = peer, .service_level = kOtherLevel, .ack_timeout = 10};
     attributes.migration = Migration::rearm;
-    ASSERT_EQ(host.adapter.modify_qp(host.qpn, attributes, kAlternatePath | kMigrationState),
-              Refusal::none);
+    ASSERT_EQ(
+        host.adapter.queue_pairs().modify(host.qpn, attributes, kAlternatePath | kMigrationState),
+        Refusal::none);
 }
 
 // Both ends have one and have heard so of each other.
@@ -199,7 +200,7 @@ TEST(PathMigration, a_queue_pair_that_has_changed_its_path_can_be_destroyed) {
     pair.client.post({.work = Work::send, .length = 10});  // waits in the lane of level 1
     pair.client.adapter.on_timer(pair.now + base::Duration{100'000'000'000});
     EXPECT_EQ(pair.client.events(), std::vector{EventKind::path_migrated});
-    EXPECT_EQ(pair.client.adapter.destroy_qp(pair.client.qpn), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().destroy(pair.client.qpn), Refusal::none);
     Packet packet;
     EXPECT_FALSE(pair.client.adapter.poll_transmit(pair.now, Lanes::open(), packet));
 }

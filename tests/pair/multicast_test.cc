@@ -46,7 +46,7 @@ public:
     }
 
     void join(uint32_t number, MulticastGroup group) {
-        EXPECT_EQ(host(number).adapter.attach_multicast(host(number).qpn, group), Refusal::none);
+        EXPECT_EQ(host(number).adapter.multicast().attach(host(number).qpn, group), Refusal::none);
     }
 
 private:

@@ -40,7 +40,7 @@ const DcqcnSettings& paper() {
 }
 
 void use_dcqcn(Host& host) {
-    host.adapter.set_congestion_control(host.qpn, CongestionControl(Dcqcn(paper())));
+    host.adapter.queue_pairs().set_congestion_control(host.qpn, CongestionControl(Dcqcn(paper())));
 }
 
 // A word from a switch: so many share the port of that host.
@@ -55,10 +55,12 @@ void say(Host& host, base::Instant now, uint32_t busy, uint32_t sharers) {
 TEST(Notify, a_word_of_a_switch_holds_up_what_goes_to_that_host_and_nothing_else) {
     static const BackPressureSettings settings;
     Pair pair;
-    pair.client.adapter.set_congestion_control(pair.client.qpn,
-                                               CongestionControl(BackPressure(settings)));
+    pair.client.adapter.queue_pairs().set_congestion_control(
+        pair.client.qpn, CongestionControl(BackPressure(settings)));
     const auto rate = [&] {
-        return pair.client.adapter.query_qp(pair.client.qpn)->congestion.back_pressure.rate_bps({});
+        return pair.client.adapter.queue_pairs()
+            .find(pair.client.qpn)
+            ->congestion.back_pressure.rate_bps({});
     };
     say(pair.client, {}, pair.server.endpoint.value + 1, 4);
     EXPECT_EQ(rate(), settings.line_rate_bps);
@@ -187,7 +189,7 @@ TEST(Notify, a_forward_mark_comes_back_in_the_acknowledgement) {
     IbCcSettings settings;
     settings.table = {0, cct_entry(0, 1), cct_entry(0, 2)};
     const CongestionControl control{IbCc(settings)};
-    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, control);
     pair.wire.change(mark_data_forward);
     pair.client.post({.work = Work::send, .length = 100});
     pair.run();
@@ -240,7 +242,7 @@ TEST(Notify, that_of_a_datagram_goes_to_the_queue_pair_it_came_from) {
 
 TEST(Notify, marks_on_what_goes_to_a_group_bring_nothing_back) {
     Pair pair({.type = QpType::ud});
-    pair.server.adapter.attach_multicast(pair.server.qpn, {77});
+    pair.server.adapter.multicast().attach(pair.server.qpn, {77});
     Packet packet = pair.forged(pair.server, Operation::send_only, Psn{0}, 8);
     packet.destination = 77;
     packet.set_dest_qp(Qpn{0xff'ffff});
@@ -322,7 +324,7 @@ TEST(Window, each_packet_is_acknowledged_if_each_asks) {
     Pair pair({.ack_every = 1});
     const CongestionControl slow(
         FixedRate(base::Rate::bits_per_second(8'000'000)));  // so that none overtakes another
-    pair.client.adapter.set_congestion_control(pair.client.qpn, slow);
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, slow);
     pair.client.post({.work = Work::write, .length = 20 * 1024});
     pair.run();
     EXPECT_EQ(pair.wire.count(Operation::acknowledge), 20u);

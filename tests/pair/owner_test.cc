@@ -38,7 +38,7 @@ TEST(Owner, work_that_it_did_completes_as_if_it_had_been_sent) {
 TEST(Owner, work_that_nobody_asked_to_hear_of_completes_without_a_word) {
     Pair pair;
     pair.client.adapter.complete_elsewhere(pair.client.qpn, done(Work::write, 7, 0), 100);
-    EXPECT_FALSE(pair.client.adapter.has_completion(pair.client.qp().send_cq));
+    EXPECT_FALSE(pair.client.adapter.completions().has_any(pair.client.qp().send_cq));
 }
 
 TEST(Owner, a_queue_pair_has_sends_until_they_are_acknowledged) {
@@ -57,7 +57,7 @@ TEST(Owner, a_peer_that_is_known_to_be_gone_is_given_up_in_the_time_that_is_set_
     pair.client.post({.work = Work::send, .length = 8});
     pair.run(10_ms);
     EXPECT_EQ(pair.wire.log.size(), 1u);  // waits for ever
-    pair.client.adapter.set_ack_timeout(pair.now, pair.client.qpn, 8);
+    pair.client.adapter.queue_pairs().set_ack_timeout(pair.now, pair.client.qpn, 8);
     pair.run();
     EXPECT_EQ(pair.wire.log.size(), 2u);
     EXPECT_EQ(pair.client.completion().status, Status::retry_exceeded);

@@ -19,7 +19,8 @@ constexpr int64_t kEnvelope = 46 + 12;  // and the base header
 
 TEST(Pacing, packets_keep_exactly_their_distance) {
     Pair pair;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(80, 1));  // 100 Gb/s
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn,
+                                                             rate(80, 1));  // 100 Gb/s
     pair.client.post({.work = Work::write, .length = 10 * 1024});
     pair.run();
     const Instant start = pair.wire.log[0].at;
@@ -35,7 +36,7 @@ TEST(Pacing, packets_keep_exactly_their_distance) {
 
 TEST(Pacing, a_rate_that_is_no_whole_number_does_not_drift) {
     Pair pair;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(440, 3));  // FDR
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, rate(440, 3));  // FDR
     pair.client.post({.work = Work::write, .length = 31 * 1024});
     pair.run();
     const Sent& last = pair.wire.find(Operation::write_last);
@@ -45,7 +46,7 @@ TEST(Pacing, a_rate_that_is_no_whole_number_does_not_drift) {
 
 TEST(Pacing, messages_follow_each_other_at_the_rate) {
     Pair pair;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(80, 1));
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, rate(80, 1));
     for (int i = 0; i < 3; ++i) pair.client.post({.work = Work::send, .length = 100});
     pair.run();
     const Instant first = pair.wire.find(Operation::send_only, 1).at;
@@ -56,7 +57,7 @@ TEST(Pacing, messages_follow_each_other_at_the_rate) {
 TEST(Pacing, a_slow_queue_pair_does_not_hold_up_another_of_its_lane) {
     Pair pair;
     const Qpn slow = pair.client.qpn;
-    pair.client.adapter.set_congestion_control(slow, rate(1'000'000, 1));
+    pair.client.adapter.queue_pairs().set_congestion_control(slow, rate(1'000'000, 1));
     pair.client.qpn = pair.client.create_qp();
     pair.client.connect(pair.server, {}, {});
     const Qpn fast = pair.client.qpn;
@@ -73,7 +74,7 @@ TEST(Pacing, a_slow_queue_pair_does_not_hold_up_another_of_its_lane) {
 
 TEST(Pacing, acknowledgements_are_not_paced) {
     Pair pair({.ack_every = 1});
-    pair.server.adapter.set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
+    pair.server.adapter.queue_pairs().set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
     pair.client.post({.work = Work::write, .length = 4 * 1024});
     pair.run(3_us);
     EXPECT_EQ(pair.client.completion().status, Status::success);
@@ -81,7 +82,7 @@ TEST(Pacing, acknowledgements_are_not_paced) {
 
 TEST(Pacing, acknowledgements_go_while_data_waits_for_its_time) {
     Pair pair;
-    pair.server.adapter.set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
+    pair.server.adapter.queue_pairs().set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
     pair.server.post({.work = Work::write, .length = 4 * 1024});
     pair.client.post({.work = Work::write, .length = 4 * 1024});
     pair.run(3_us);
@@ -91,18 +92,19 @@ TEST(Pacing, acknowledgements_go_while_data_waits_for_its_time) {
 
 TEST(Pacing, a_queue_pair_may_go_while_its_data_waits) {
     Pair pair;
-    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn, rate(1'000'000, 1));
     pair.client.post({.work = Work::write, .length = 4 * 1024});
     pair.run(3_us);
-    pair.client.adapter.destroy_qp(pair.client.qpn);
+    pair.client.adapter.queue_pairs().destroy(pair.client.qpn);
     pair.run(10_ms);
     EXPECT_EQ(pair.wire.count_to(pair.server.endpoint), 1u);
     EXPECT_EQ(pair.client.completions_waiting(), 0u);
 }
 
 TEST(Pacing, slowness_is_not_silence) {
-    Pair pair({.ack_timeout = 5, .ack_every = 16});                                   // 131 us
-    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));  // 1 ms each
+    Pair pair({.ack_timeout = 5, .ack_every = 16});  // 131 us
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn,
+                                                             rate(1'000'000, 1));  // 1 ms each
     pair.client.post({.work = Work::write, .length = 20 * 1024});
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::success);
@@ -112,7 +114,7 @@ TEST(Pacing, slowness_is_not_silence) {
 
 TEST(Pacing, data_that_the_peer_reads_is_paced) {
     Pair pair;
-    pair.server.adapter.set_congestion_control(pair.server.qpn, rate(80, 1));
+    pair.server.adapter.queue_pairs().set_congestion_control(pair.server.qpn, rate(80, 1));
     pair.client.post({.work = Work::read, .length = 4 * 1024});
     pair.run();
     const Instant first = pair.wire.find(Operation::read_response_first).at;

@@ -58,16 +58,17 @@ Host::Host(EndpointIndex own_endpoint, const PairOptions& pair_options)
     key = *adapter.memory().register_region({pd, kBase, options.region_bytes,
                                              options.modelled ? nullptr : memory.data(),
                                              options.region_access});
-    send_cq = adapter.create_cq(options.cq_capacity);
-    receive_cq = adapter.create_cq(options.cq_capacity);
-    if (options.shared_receives) srq = *adapter.create_srq(pd, options.queue_depth, 4);
+    send_cq = adapter.completions().create(options.cq_capacity);
+    receive_cq = adapter.completions().create(options.cq_capacity);
+    if (options.shared_receives)
+        srq = *adapter.shared_receives().create(pd, options.queue_depth, 4);
     if (options.type == QpType::xrc_target) {
-        xrc_domain = adapter.create_xrc_domain();
+        xrc_domain = adapter.xrc_domains().create();
         srq = create_xrc_srq(xrc_domain);
     }
     if (options.type == QpType::rd) {
-        rd_domain = adapter.create_rd_domain();
-        ee = *adapter.create_ee(rd_domain);
+        rd_domain = adapter.rd_domains().create();
+        ee = *adapter.ee_contexts().create(rd_domain);
     }
     qpn = create_qp();
 }
@@ -89,11 +90,12 @@ Qpn Host::create_qp() {
 }
 
 Qpn Host::create_qp(const QpSetup& setup) {
-    return *adapter.create_qp(setup);
+    return *adapter.queue_pairs().create(setup);
 }
 
 SrqId Host::create_xrc_srq(XrcDomainId domain) {
-    return *adapter.create_xrc_srq(domain, pd, receive_cq, options.queue_depth, 4);
+    return *adapter.shared_receives().create_for_xrc(domain, pd, receive_cq, options.queue_depth,
+                                                     4);
 }
 
 Qpn Host::add_rd_qp(RdDomainId domain, QKey qkey) {
@@ -106,7 +108,7 @@ Qpn Host::add_rd_qp(RdDomainId domain, QKey qkey) {
 
 Refusal Host::go_to(QpState to, QpAttributes attributes, uint32_t mask) {
     attributes.state = to;
-    return adapter.modify_qp(qpn, attributes, mask | kState);
+    return adapter.queue_pairs().modify(qpn, attributes, mask | kState);
 }
 
 uint64_t Host::word(size_t offset) const {
@@ -152,7 +154,7 @@ void require_none(Refusal refusal) {
 }  // namespace
 
 void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
-    adapter.set_sharing_rooms(qpn, true);
+    adapter.queue_pairs().set_sharing_rooms(qpn, true);
     peer_key = peer.key;
     peer_qpn = peer.qpn;
     peer_srq = peer.srq;
@@ -161,7 +163,7 @@ void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
     attributes.dest_qpn = peer.qpn;
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        require_none(adapter.modify_qp(qpn, attributes, mask | kState));
+        require_none(adapter.queue_pairs().modify(qpn, attributes, mask | kState));
     };
     const bool datagram = options.type == QpType::ud;
     const bool answers = options.type == QpType::rc || options.type == QpType::xrc_target;
@@ -181,7 +183,7 @@ void Host::start_rd_qp(Qpn rd_qpn, QKey qkey) {
     attributes.qkey = qkey;
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        require_none(adapter.modify_qp(rd_qpn, attributes, mask | kState));
+        require_none(adapter.queue_pairs().modify(rd_qpn, attributes, mask | kState));
     };
     step(QpState::init, kQkey | kAccessFlags);
     step(QpState::rtr, kMinRnrTimer);
@@ -193,7 +195,7 @@ void Host::connect_ee(const Host& peer, Psn receive_psn, Psn send_psn) {
     attributes.dest_ee = peer.ee;
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        require_none(adapter.modify_ee(ee, attributes, mask | kState));
+        require_none(adapter.ee_contexts().modify(ee, attributes, mask | kState));
     };
     step(QpState::init, kPkeyIndex | kPort);
     step(QpState::rtr, kAddress | kPathMtu | kDestEe | kReceivePsn | kMaxIncomingReads);
@@ -229,13 +231,13 @@ Refusal Host::post(const Post& post) {
 Refusal Host::post_receive(uint32_t offset, uint32_t length, uint64_t id) {
     const Sge sge{kBase + offset, length, key};
     const ReceiveRequest request{id, length == 0 ? std::span<const Sge>() : std::span(&sge, 1)};
-    return srq.value != 0 ? adapter.post_srq_receive(srq, request)
+    return srq.value != 0 ? adapter.shared_receives().post(srq, request)
                           : adapter.post_receive(qpn, request);
 }
 
 Refusal Host::post_receive_to(SrqId shared, uint64_t id, uint32_t length) {
     const Sge sge{kBase + kReceiveArea + id * kReceiveBytes, length, key};
-    return adapter.post_srq_receive(shared, {id, std::span(&sge, 1)});
+    return adapter.shared_receives().post(shared, {id, std::span(&sge, 1)});
 }
 
 Refusal Host::post_receive_to(Qpn own, uint64_t id, uint32_t length) {
@@ -245,8 +247,8 @@ Refusal Host::post_receive_to(Qpn own, uint64_t id, uint32_t length) {
 
 void Host::drain() {
     Completion completion;
-    while (adapter.poll_completion(send_cq, {&completion, 1}) == 1) sends.push_back(completion);
-    while (adapter.poll_completion(receive_cq, {&completion, 1}) == 1)
+    while (adapter.completions().poll(send_cq, {&completion, 1}) == 1) sends.push_back(completion);
+    while (adapter.completions().poll(receive_cq, {&completion, 1}) == 1)
         receives.push_back(completion);
 }
 

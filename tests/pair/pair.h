@@ -104,7 +104,7 @@ public:
     Completion receive_completion();
     size_t completions_waiting() const { return sends.size() + receives.size(); }
     const Counters& counters() const { return adapter.counters(); }
-    const QueuePair& qp() { return *adapter.query_qp(qpn); }
+    const QueuePair& qp() { return *adapter.queue_pairs().find(qpn); }
     QpState state() { return qp().state; }
     // To another state, with these attributes besides it.
     Refusal go_to(QpState to, QpAttributes attributes = {}, uint32_t mask = 0);

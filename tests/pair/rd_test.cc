@@ -47,11 +47,11 @@ void expect_ee_serves(Pair& pair) {
 }
 
 QpState state(Host& host, Qpn qpn) {
-    return host.adapter.query_qp(qpn)->state;
+    return host.adapter.queue_pairs().find(qpn)->state;
 }
 
 QpState ee_state(Host& host) {
-    return host.adapter.query_ee(host.ee)->requester->state;
+    return host.adapter.ee_contexts().find(host.ee)->requester->state;
 }
 
 TEST(Rd, a_send_arrives_whole_and_names_both_queue_pairs) {
@@ -218,7 +218,7 @@ TEST(Rd, a_privileged_qkey_stands_for_the_senders_own) {
 
 TEST(Rd, a_destination_of_another_domain_is_an_invalid_rd_request) {
     Pair pair(rd());
-    const Qpn foreign = pair.server.add_rd_qp(pair.server.adapter.create_rd_domain());
+    const Qpn foreign = pair.server.add_rd_qp(pair.server.adapter.rd_domains().create());
     pair.server.post_receive_to(foreign, 1);
     pair.client.post({.work = Work::send, .length = 10, .to = foreign});
     EXPECT_EQ(run_one(pair), Status::remote_invalid_rd_request);
@@ -240,14 +240,14 @@ TEST(Rd, a_destination_that_is_no_queue_pair_of_rd_is_an_invalid_rd_request) {
 
 TEST(Rd, a_destination_that_does_not_receive_is_an_invalid_rd_request) {
     Pair pair(rd());
-    pair.server.adapter.modify_qp(pair.server.qpn, {.state = QpState::error}, kState);
+    pair.server.adapter.queue_pairs().modify(pair.server.qpn, {.state = QpState::error}, kState);
     pair.client.post({.work = Work::send, .length = 10});
     EXPECT_EQ(run_one(pair), Status::remote_invalid_rd_request);
 }
 
 TEST(Rd, a_context_of_another_domain_is_a_local_violation) {
     Pair pair(rd());
-    const Qpn foreign = pair.client.add_rd_qp(pair.client.adapter.create_rd_domain());
+    const Qpn foreign = pair.client.add_rd_qp(pair.client.adapter.rd_domains().create());
     pair.client.post({.work = Work::send, .length = 10, .from = foreign});
     EXPECT_EQ(run_one(pair), Status::local_rdd_violation);
     EXPECT_TRUE(pair.wire.log.empty());
@@ -261,7 +261,7 @@ TEST(Rd, a_context_that_does_not_exist_is_told) {
 
 TEST(Rd, a_context_that_is_not_ready_to_send_is_told) {
     Pair pair(rd());
-    const auto fresh = *pair.client.adapter.create_ee(pair.client.rd_domain);
+    const auto fresh = *pair.client.adapter.ee_contexts().create(pair.client.rd_domain);
     pair.client.post({.work = Work::send, .length = 10, .ee = fresh});
     EXPECT_EQ(run_one(pair), Status::invalid_ee_state);
 }
@@ -275,8 +275,9 @@ TEST(Rd, a_failure_stops_the_send_queue_only_and_it_can_be_resumed) {
     EXPECT_EQ(pair.client.completion().status, Status::flushed);
     EXPECT_EQ(state(pair.client, pair.client.qpn), QpState::sqe);
     EXPECT_EQ(state(pair.server, pair.server.qpn), QpState::rts);
-    EXPECT_EQ(pair.client.adapter.modify_qp(pair.client.qpn, {.state = QpState::rts}, kState),
-              Refusal::none);
+    EXPECT_EQ(
+        pair.client.adapter.queue_pairs().modify(pair.client.qpn, {.state = QpState::rts}, kState),
+        Refusal::none);
     pair.client.post({.work = Work::send, .length = 10, .id = 3});
     EXPECT_EQ(run_one(pair), Status::success);
 }
@@ -488,8 +489,8 @@ TEST(Rd, a_context_that_is_stopped_fails_the_message_under_way_at_both_ends) {
     Pair pair(rd());
     lose_the_rest(pair);
     pair.run(base::Duration{10'000'000});
-    pair.client.adapter.modify_ee(pair.client.ee, {.state = QpState::error}, kState);
-    pair.server.adapter.modify_ee(pair.server.ee, {.state = QpState::error}, kState);
+    pair.client.adapter.ee_contexts().modify(pair.client.ee, {.state = QpState::error}, kState);
+    pair.server.adapter.ee_contexts().modify(pair.server.ee, {.state = QpState::error}, kState);
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::local_eec_operation_error);
     EXPECT_EQ(pair.server.receive_completion().status, Status::local_eec_operation_error);
@@ -501,11 +502,11 @@ TEST(Rd, a_context_that_is_destroyed_fails_who_waits_for_it) {
     lose_the_rest(pair);
     pair.client.post({.work = Work::send, .length = 10, .from = other});
     pair.run(base::Duration{10'000'000});
-    EXPECT_EQ(pair.client.adapter.destroy_ee(pair.client.ee), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.ee_contexts().destroy(pair.client.ee), Refusal::none);
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::local_eec_operation_error);
     EXPECT_EQ(pair.client.completion().status, Status::invalid_ee_context);
-    EXPECT_EQ(pair.client.adapter.destroy_ee(pair.client.ee), Refusal::invalid_argument);
+    EXPECT_EQ(pair.client.adapter.ee_contexts().destroy(pair.client.ee), Refusal::invalid_argument);
 }
 
 TEST(Rd, a_context_that_was_reset_serves_again) {
@@ -514,8 +515,8 @@ TEST(Rd, a_context_that_was_reset_serves_again) {
     pair.run(base::Duration{10'000'000});
     pair.wire.drop_if({});
     for (Host* host : {&pair.client, &pair.server})
-        host->adapter.modify_ee(host == &pair.client ? pair.client.ee : pair.server.ee,
-                                {.state = QpState::reset}, kState);
+        host->adapter.ee_contexts().modify(host == &pair.client ? pair.client.ee : pair.server.ee,
+                                           {.state = QpState::reset}, kState);
     pair.client.connect_ee(pair.server, Psn{5}, Psn{9});
     pair.server.connect_ee(pair.client, Psn{9}, Psn{5});
     EXPECT_EQ(run_one(pair), Status::local_eec_operation_error);
@@ -529,9 +530,9 @@ TEST(Rd, a_sender_that_is_stopped_or_destroyed_amid_a_message_leaves_the_context
         pair.run(base::Duration{10'000'000});
         pair.wire.drop_if({});
         Adapter& adapter = pair.client.adapter;
-        const Refusal refusal =
-            destroyed ? adapter.destroy_qp(pair.client.qpn)
-                      : adapter.modify_qp(pair.client.qpn, {.state = QpState::error}, kState);
+        const Refusal refusal = destroyed ? adapter.queue_pairs().destroy(pair.client.qpn)
+                                          : adapter.queue_pairs().modify(
+                                                pair.client.qpn, {.state = QpState::error}, kState);
         EXPECT_EQ(refusal, Refusal::none);
         pair.run();
         EXPECT_EQ(pair.client.sends.size(), destroyed ? 0u : 1u);
@@ -547,7 +548,7 @@ TEST(Rd, a_sender_that_waits_its_turn_can_be_destroyed) {
     lose_the_rest(pair);
     pair.client.post({.work = Work::send, .length = 10, .from = other});
     pair.run(base::Duration{10'000'000});
-    EXPECT_EQ(pair.client.adapter.destroy_qp(other), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().destroy(other), Refusal::none);
     pair.wire.drop_if({});
     EXPECT_EQ(run_one(pair), Status::success);
     EXPECT_TRUE(pair.client.sends.empty());
@@ -561,9 +562,9 @@ TEST(Rd, a_receiver_that_goes_amid_a_message_fails_the_message) {
         pair.wire.drop_if({});
         Adapter& adapter = pair.server.adapter;
         if (destroyed) {
-            EXPECT_EQ(adapter.destroy_qp(pair.server.qpn), Refusal::none);
+            EXPECT_EQ(adapter.queue_pairs().destroy(pair.server.qpn), Refusal::none);
         } else {
-            adapter.modify_qp(pair.server.qpn, {.state = QpState::error}, kState);
+            adapter.queue_pairs().modify(pair.server.qpn, {.state = QpState::error}, kState);
             EXPECT_EQ(pair.server.receive_completion().status, Status::flushed);
         }
         EXPECT_EQ(run_one(pair), Status::remote_invalid_rd_request);
@@ -576,7 +577,7 @@ TEST(Rd, a_receiver_that_comes_back_amid_a_message_does_not_get_its_tail) {
     lose_the_rest(pair);
     pair.run(base::Duration{10'000'000});
     pair.wire.drop_if({});
-    pair.server.adapter.modify_qp(pair.server.qpn, {.state = QpState::reset}, kState);
+    pair.server.adapter.queue_pairs().modify(pair.server.qpn, {.state = QpState::reset}, kState);
     pair.server.start_rd_qp(pair.server.qpn);
     pair.server.post_receive_to(pair.server.qpn, 7);
     EXPECT_EQ(run_one(pair), Status::remote_invalid_request);
@@ -589,13 +590,13 @@ TEST(Rd, a_queue_pair_drains_when_its_message_is_done) {
     pair.client.post({.work = Work::send, .length = 3000, .id = 1});
     pair.client.post({.work = Work::send, .length = 10, .id = 2});
     pair.run(base::Duration{500'000});
-    pair.client.adapter.modify_qp(pair.client.qpn, {.state = QpState::sqd, .drain_notify = true},
-                                  kState | kDrainNotify);
+    pair.client.adapter.queue_pairs().modify(
+        pair.client.qpn, {.state = QpState::sqd, .drain_notify = true}, kState | kDrainNotify);
     pair.run();
     EXPECT_EQ(pair.client.sends.size(), 1u);
     const auto events = pair.client.events();
     EXPECT_EQ(std::count(events.begin(), events.end(), EventKind::sq_drained), 1);
-    pair.client.adapter.modify_qp(pair.client.qpn, {.state = QpState::rts}, kState);
+    pair.client.adapter.queue_pairs().modify(pair.client.qpn, {.state = QpState::rts}, kState);
     pair.run();
     EXPECT_EQ(pair.client.sends.size(), 2u);
 }
@@ -606,16 +607,16 @@ TEST(Rd, receives_may_come_from_a_shared_queue_of_another_protection_domain) {
     const PdId pd = server.adapter.memory().create_pd();
     const uint32_t key = *server.adapter.memory().register_region(
         {pd, Host::kBase, server.memory.size(), server.memory.data(), kLocalWrite});
-    const SrqId srq = *server.adapter.create_srq(pd, 4, 1);
-    const Qpn shared = *server.adapter.create_qp({.type = QpType::rd,
-                                                  .pd = server.pd,
-                                                  .send_cq = server.send_cq,
-                                                  .receive_cq = server.receive_cq,
-                                                  .srq = srq,
-                                                  .rd_domain = pair.server.rd_domain});
+    const SrqId srq = *server.adapter.shared_receives().create(pd, 4, 1);
+    const Qpn shared = *server.adapter.queue_pairs().create({.type = QpType::rd,
+                                                             .pd = server.pd,
+                                                             .send_cq = server.send_cq,
+                                                             .receive_cq = server.receive_cq,
+                                                             .srq = srq,
+                                                             .rd_domain = pair.server.rd_domain});
     server.start_rd_qp(shared);
     const Sge sge{Host::kBase + kReceiveArea, Host::kReceiveBytes, key};
-    server.adapter.post_srq_receive(srq, {44, std::span(&sge, 1)});
+    server.adapter.shared_receives().post(srq, {44, std::span(&sge, 1)});
     pair.client.post({.work = Work::send, .length = 3000, .to = shared});
     EXPECT_EQ(run_one(pair), Status::success);
     EXPECT_EQ(server.receive_completion().id, 44u);
@@ -624,27 +625,27 @@ TEST(Rd, receives_may_come_from_a_shared_queue_of_another_protection_domain) {
 TEST(Rd, a_domain_stays_while_queue_pairs_or_contexts_are_in_it) {
     Pair pair(rd());
     Adapter& adapter = pair.client.adapter;
-    EXPECT_EQ(adapter.destroy_rd_domain(pair.client.rd_domain), Refusal::busy);
-    EXPECT_EQ(adapter.destroy_qp(pair.client.qpn), Refusal::none);
-    EXPECT_EQ(adapter.destroy_rd_domain(pair.client.rd_domain), Refusal::busy);
-    EXPECT_EQ(adapter.destroy_ee(pair.client.ee), Refusal::none);
-    EXPECT_EQ(adapter.destroy_rd_domain(pair.client.rd_domain), Refusal::none);
-    EXPECT_FALSE(adapter.create_ee(pair.client.rd_domain));
+    EXPECT_EQ(adapter.rd_domains().destroy(pair.client.rd_domain), Refusal::busy);
+    EXPECT_EQ(adapter.queue_pairs().destroy(pair.client.qpn), Refusal::none);
+    EXPECT_EQ(adapter.rd_domains().destroy(pair.client.rd_domain), Refusal::busy);
+    EXPECT_EQ(adapter.ee_contexts().destroy(pair.client.ee), Refusal::none);
+    EXPECT_EQ(adapter.rd_domains().destroy(pair.client.rd_domain), Refusal::none);
+    EXPECT_FALSE(adapter.ee_contexts().create(pair.client.rd_domain));
 }
 
 TEST(Rd, the_halves_of_a_context_are_no_queue_pairs) {
     Pair pair(rd());
     Adapter& adapter = pair.client.adapter;
-    EXPECT_EQ(adapter.queue_pairs(), 1u);
+    EXPECT_EQ(adapter.queue_pairs().count(), 1u);
     for (uint32_t qpn = 0; qpn < 16; ++qpn) {
-        const QueuePair* qp = adapter.query_qp(Qpn{qpn});
+        const QueuePair* qp = adapter.queue_pairs().find(Qpn{qpn});
         EXPECT_TRUE(qp == nullptr || qp->type <= QpType::xrc_target);
     }
     for (const QpType type : {QpType::ee_requester, QpType::ee_responder})
-        EXPECT_FALSE(adapter.create_qp({.type = type,
-                                        .pd = pair.client.pd,
-                                        .send_cq = pair.client.send_cq,
-                                        .receive_cq = pair.client.receive_cq}));
+        EXPECT_FALSE(adapter.queue_pairs().create({.type = type,
+                                                   .pd = pair.client.pd,
+                                                   .send_cq = pair.client.send_cq,
+                                                   .receive_cq = pair.client.receive_cq}));
 }
 
 TEST(Rd, a_packet_for_a_context_that_is_not_there_is_dropped) {

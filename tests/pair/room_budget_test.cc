@@ -111,9 +111,10 @@ TEST(RoomBudget, what_is_flushed_or_destroyed_gives_its_room_back) {
             QpAttributes attributes;
             attributes.state = QpState::error;
             if (is_destroyed)
-                EXPECT_EQ(pair.client.adapter.destroy_qp(qpn), Refusal::none);
+                EXPECT_EQ(pair.client.adapter.queue_pairs().destroy(qpn), Refusal::none);
             else
-                EXPECT_EQ(pair.client.adapter.modify_qp(qpn, attributes, kState), Refusal::none);
+                EXPECT_EQ(pair.client.adapter.queue_pairs().modify(qpn, attributes, kState),
+                          Refusal::none);
         }
         pair.run(5_us);
         ASSERT_FALSE(pair.client.sends.empty());
@@ -135,7 +136,7 @@ uint32_t most_under_way(Pair& pair, const std::vector<Qpn>& qpns) {
     pair.wire.drop_if([&](const Packet&) {
         uint32_t under_way = 0;
         for (const Qpn qpn : qpns) {
-            const RequesterState& r = pair.client.adapter.query_qp(qpn)->requester;
+            const RequesterState& r = pair.client.adapter.queue_pairs().find(qpn)->requester;
             under_way += wire::psn_distance(r.unacknowledged, r.sent_end);
         }
         most = std::max(most, under_way);
@@ -206,7 +207,8 @@ TEST(RoomBudget, a_queue_pair_that_fails_gives_its_room_back) {
     post_write(pair, other, 2);
     QpAttributes attributes;
     attributes.state = QpState::error;
-    EXPECT_EQ(pair.client.adapter.modify_qp(pair.client.qpn, attributes, kState), Refusal::none);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().modify(pair.client.qpn, attributes, kState),
+              Refusal::none);
     pair.run(5_us);
     ASSERT_FALSE(pair.client.sends.empty());
     EXPECT_EQ(pair.client.sends.back().id, 2u);

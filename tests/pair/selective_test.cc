@@ -212,7 +212,7 @@ TEST(Selective, a_timeout_runs_from_the_end_of_the_time_that_the_receiver_is_giv
     pair.client.post({.work = Work::send, .length = 100});
     pair.client.post({.work = Work::write, .length = 1024});
     pair.run(10_us);
-    const RequesterState& r = pair.client.adapter.query_qp(pair.client.qpn)->requester;
+    const RequesterState& r = pair.client.adapter.queue_pairs().find(pair.client.qpn)->requester;
     ASSERT_GT(r.wait_until, pair.now);
     EXPECT_EQ(r.ack_deadline, r.wait_until + ack_timeout(options.ack_timeout));
 }

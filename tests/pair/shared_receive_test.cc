@@ -60,7 +60,8 @@ TEST(SharedReceive, messages_of_two_connections_that_interleave_keep_to_their_re
 TEST(SharedReceive, the_limit_is_told_once_when_fewer_wait) {
     for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
         Pair pair({.type = type, .receives = 5, .shared_receives = true});
-        ASSERT_EQ(pair.server.adapter.set_srq_limit(pair.server.srq, 3), Refusal::none);
+        ASSERT_EQ(pair.server.adapter.shared_receives().set_limit(pair.server.srq, 3),
+                  Refusal::none);
         for (int i = 0; i < 2; ++i) pair.client.post({.work = Work::send, .length = 8});
         pair.run();
         EXPECT_TRUE(pair.server.events().empty());
@@ -75,7 +76,8 @@ TEST(SharedReceive, the_limit_is_told_once_when_fewer_wait) {
 
 TEST(SharedReceive, a_limit_above_the_size_of_the_queue_is_refused) {
     Pair pair({.shared_receives = true});
-    EXPECT_EQ(pair.server.adapter.set_srq_limit(pair.server.srq, 65), Refusal::invalid_argument);
+    EXPECT_EQ(pair.server.adapter.shared_receives().set_limit(pair.server.srq, 65),
+              Refusal::invalid_argument);
 }
 
 TEST(SharedReceive, a_queue_pair_with_one_has_no_receives_of_its_own) {
@@ -111,7 +113,7 @@ TEST(SharedReceive, what_a_destroyed_queue_pair_had_taken_goes_back_to_the_front
         pair.wire.drop(Operation::send_last);
         pair.client.post({.work = Work::send, .length = 3000});
         pair.run(10_us);
-        ASSERT_EQ(destroy ? pair.server.adapter.destroy_qp(pair.server.qpn)
+        ASSERT_EQ(destroy ? pair.server.adapter.queue_pairs().destroy(pair.server.qpn)
                           : pair.server.go_to(QpState::reset),
                   Refusal::none);
         Qpn old_client;

@@ -229,28 +229,28 @@ TEST(States, of_a_psn_only_24_bits_count) {
 TEST(States, names_that_were_never_given_out_are_refused) {
     Pair pair;
     Adapter& adapter = pair.client.adapter;
-    EXPECT_EQ(adapter.modify_qp(Qpn{0x999}, {}, kState), Refusal::invalid_argument);
-    EXPECT_EQ(adapter.destroy_qp(Qpn{0x999}), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.queue_pairs().modify(Qpn{0x999}, {}, kState), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.queue_pairs().destroy(Qpn{0x999}), Refusal::invalid_argument);
     EXPECT_EQ(adapter.post_send(Qpn{0x999}, {}), Refusal::invalid_argument);
     EXPECT_EQ(adapter.post_receive(Qpn{0x999}, {}), Refusal::invalid_argument);
-    EXPECT_EQ(adapter.destroy_cq(CqId{9}), Refusal::invalid_argument);
-    EXPECT_EQ(adapter.destroy_srq(SrqId{9}), Refusal::invalid_argument);
-    EXPECT_EQ(adapter.post_srq_receive(SrqId{9}, {}), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.completions().destroy(CqId{9}), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.shared_receives().destroy(SrqId{9}), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.shared_receives().post(SrqId{9}, {}), Refusal::invalid_argument);
     QpSetup setup{.pd = pair.client.pd, .send_cq = CqId{9}, .receive_cq = CqId{1}};
-    EXPECT_FALSE(adapter.create_qp(setup));
+    EXPECT_FALSE(adapter.queue_pairs().create(setup));
     setup = {.pd = PdId{77}, .send_cq = CqId{1}, .receive_cq = CqId{1}};
-    EXPECT_FALSE(adapter.create_qp(setup));
+    EXPECT_FALSE(adapter.queue_pairs().create(setup));
 }
 
 TEST(States, what_is_in_use_cannot_be_destroyed) {
     Pair pair({.shared_receives = true});
     Host& host = pair.server;
-    EXPECT_EQ(host.adapter.destroy_cq(host.send_cq), Refusal::busy);
-    EXPECT_EQ(host.adapter.destroy_srq(host.srq), Refusal::busy);
+    EXPECT_EQ(host.adapter.completions().destroy(host.send_cq), Refusal::busy);
+    EXPECT_EQ(host.adapter.shared_receives().destroy(host.srq), Refusal::busy);
     EXPECT_EQ(host.adapter.memory().destroy_pd(host.pd), Refusal::busy);
-    EXPECT_EQ(host.adapter.destroy_qp(host.qpn), Refusal::none);
-    EXPECT_EQ(host.adapter.destroy_cq(host.send_cq), Refusal::none);
-    EXPECT_EQ(host.adapter.destroy_srq(host.srq), Refusal::none);
+    EXPECT_EQ(host.adapter.queue_pairs().destroy(host.qpn), Refusal::none);
+    EXPECT_EQ(host.adapter.completions().destroy(host.send_cq), Refusal::none);
+    EXPECT_EQ(host.adapter.shared_receives().destroy(host.srq), Refusal::none);
     EXPECT_EQ(host.adapter.memory().deregister_region(host.key), Refusal::none);
     EXPECT_EQ(host.adapter.memory().destroy_pd(host.pd), Refusal::none);
 }

@@ -20,7 +20,8 @@ TEST(SwarmFound, a_send_queue_that_is_drained_by_an_acknowledgement_says_so) {
     QpAttributes attributes;
     attributes.state = QpState::sqd;
     attributes.drain_notify = true;
-    ASSERT_EQ(pair.client.adapter.modify_qp(pair.client.qpn, attributes, kState | kDrainNotify),
+    ASSERT_EQ(pair.client.adapter.queue_pairs().modify(pair.client.qpn, attributes,
+                                                       kState | kDrainNotify),
               Refusal::none);
     EXPECT_FALSE(contains(pair.client.events(), EventKind::sq_drained));
     pair.run();

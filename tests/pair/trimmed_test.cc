@@ -182,7 +182,8 @@ TEST(Trimmed, parts_of_a_read_may_shrink_while_larger_ones_are_under_way) {
     Pair pair;
     const NsccSettings settings{
         .base_rtt = 2_us, .packet_bytes = 1024, .line_rate_bps = 8'192'000'000};
-    pair.client.adapter.set_congestion_control(pair.client.qpn, CongestionControl(Nscc(settings)));
+    pair.client.adapter.queue_pairs().set_congestion_control(pair.client.qpn,
+                                                             CongestionControl(Nscc(settings)));
     pair.wire.change([first = 0, middle = 0](Packet& packet) mutable {
         const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
         const bool is_fourth = operation == Operation::read_response_middle && ++middle == 3;

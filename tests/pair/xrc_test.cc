@@ -69,32 +69,32 @@ TEST(Xrc, writes_reads_and_atomics_work_as_on_a_reliable_connection) {
 TEST(Xrc, a_receive_that_was_taken_completes_where_the_queue_says) {
     Pair pair(kXrc);
     Adapter& adapter = pair.server.adapter;
-    const auto first = adapter.take_receive(pair.server.srq);
-    const auto second = adapter.take_receive(pair.server.srq);
+    const auto first = adapter.shared_receives().take(pair.server.srq);
+    const auto second = adapter.shared_receives().take(pair.server.srq);
     ASSERT_TRUE(first && second);
     EXPECT_EQ(first->id, 0u);
     EXPECT_EQ(second->id, 1u);
     EXPECT_EQ(second->sges.size(), 1u);
-    EXPECT_EQ(adapter.waiting_receives(pair.server.srq), 6u);
+    EXPECT_EQ(adapter.shared_receives().waiting(pair.server.srq), 6u);
     Completion done;
     done.status = Status::local_length_error;
     done.kind = CompletionKind::receive;
     done.qpn = Qpn{77};
-    adapter.complete_taken(pair.server.srq, second->place, done, false);
+    adapter.shared_receives().complete(pair.server.srq, second->place, done, false);
     const Completion received = pair.server.receive_completion();
     EXPECT_EQ(received.id, 1u);
     EXPECT_EQ(received.status, Status::local_length_error);
     EXPECT_EQ(received.qpn, Qpn{77});
-    adapter.drop_receive(pair.server.srq, first->place);
-    EXPECT_EQ(adapter.waiting_receives(pair.server.srq), 6u);
+    adapter.shared_receives().drop(pair.server.srq, first->place);
+    EXPECT_EQ(adapter.shared_receives().waiting(pair.server.srq), 6u);
 }
 
 TEST(Xrc, a_receive_that_was_taken_and_given_back_is_the_next_again) {
     Pair pair(kXrc);
     Adapter& adapter = pair.server.adapter;
-    const auto taken = adapter.take_receive(pair.server.srq);
+    const auto taken = adapter.shared_receives().take(pair.server.srq);
     ASSERT_TRUE(taken);
-    adapter.give_back_receive(pair.server.srq, taken->place);
+    adapter.shared_receives().give_back(pair.server.srq, taken->place);
     pair.client.post({.work = Work::send, .length = 100});
     pair.run();
     EXPECT_EQ(pair.server.receive_completion().id, 0u);
@@ -103,14 +103,14 @@ TEST(Xrc, a_receive_that_was_taken_and_given_back_is_the_next_again) {
 TEST(Xrc, receives_that_were_taken_count_as_waiting_until_they_are_done) {
     Pair pair(kXrc);
     Adapter& adapter = pair.server.adapter;
-    EXPECT_EQ(adapter.set_srq_limit(pair.server.srq, 8), Refusal::none);
+    EXPECT_EQ(adapter.shared_receives().set_limit(pair.server.srq, 8), Refusal::none);
     while (adapter.poll_event()) continue;
-    const auto taken = adapter.take_receive(pair.server.srq);
+    const auto taken = adapter.shared_receives().take(pair.server.srq);
     ASSERT_TRUE(taken);
     EXPECT_FALSE(adapter.poll_event());
     Completion done;
     done.kind = CompletionKind::receive;
-    adapter.complete_taken(pair.server.srq, taken->place, done, false);
+    adapter.shared_receives().complete(pair.server.srq, taken->place, done, false);
     const auto event = adapter.poll_event();
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, EventKind::srq_limit_reached);
@@ -118,9 +118,9 @@ TEST(Xrc, receives_that_were_taken_count_as_waiting_until_they_are_done) {
 
 TEST(Xrc, a_broken_queue_gives_no_receive_away) {
     Pair pair(kXrc);
-    EXPECT_EQ(pair.server.adapter.fail_srq(pair.server.srq), Refusal::none);
-    EXPECT_FALSE(pair.server.adapter.take_receive(pair.server.srq));
-    EXPECT_EQ(pair.server.adapter.waiting_receives(pair.server.srq), 0u);
+    EXPECT_EQ(pair.server.adapter.shared_receives().fail(pair.server.srq), Refusal::none);
+    EXPECT_FALSE(pair.server.adapter.shared_receives().take(pair.server.srq));
+    EXPECT_EQ(pair.server.adapter.shared_receives().waiting(pair.server.srq), 0u);
 }
 
 // What a request for this queue is told.
@@ -137,13 +137,13 @@ TEST(Xrc, a_queue_that_does_not_exist_is_an_invalid_request) {
         Pair pair(kXrc);
         EXPECT_EQ(status_of_send_to(pair, SrqId{99}, {.work = work, .length = 8}),
                   Status::remote_invalid_request);
-        EXPECT_EQ(pair.server.adapter.query_qp(pair.server.qpn)->state, QpState::error);
+        EXPECT_EQ(pair.server.adapter.queue_pairs().find(pair.server.qpn)->state, QpState::error);
     }
 }
 
 TEST(Xrc, a_queue_of_another_domain_is_an_invalid_request) {
     Pair pair(kXrc);
-    const SrqId foreign = pair.server.create_xrc_srq(pair.server.adapter.create_xrc_domain());
+    const SrqId foreign = pair.server.create_xrc_srq(pair.server.adapter.xrc_domains().create());
     pair.server.post_receive_to(foreign, 1);
     EXPECT_EQ(status_of_send_to(pair, foreign, {.work = Work::send, .length = 8}),
               Status::remote_invalid_request);
@@ -152,7 +152,7 @@ TEST(Xrc, a_queue_of_another_domain_is_an_invalid_request) {
 
 TEST(Xrc, a_queue_that_belongs_to_no_domain_is_an_invalid_request) {
     Pair pair(kXrc);
-    const SrqId plain = *pair.server.adapter.create_srq(pair.server.pd, 4, 1);
+    const SrqId plain = *pair.server.adapter.shared_receives().create(pair.server.pd, 4, 1);
     pair.server.post_receive_to(plain, 1);
     EXPECT_EQ(status_of_send_to(pair, plain, {.work = Work::send, .length = 8}),
               Status::remote_invalid_request);
@@ -193,7 +193,7 @@ TEST(Xrc, silence_ends_the_initiator_as_it_ends_a_reliable_connection) {
     pair.client.post({.work = Work::send, .length = 10});
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::retry_exceeded);
-    EXPECT_EQ(pair.client.adapter.query_qp(pair.client.qpn)->state, QpState::error);
+    EXPECT_EQ(pair.client.adapter.queue_pairs().find(pair.client.qpn)->state, QpState::error);
 }
 
 TEST(Xrc, two_initiators_send_to_one_queue_and_the_completions_tell_them_apart) {
@@ -241,7 +241,7 @@ TEST(Xrc, a_message_keeps_its_queue_to_the_end) {
 TEST(Xrc, a_queue_destroyed_amid_a_message_fails_the_message) {
     Pair pair(kXrc);
     send_first_packet_only(pair);
-    EXPECT_EQ(pair.server.adapter.destroy_srq(pair.server.srq), Refusal::none);
+    EXPECT_EQ(pair.server.adapter.shared_receives().destroy(pair.server.srq), Refusal::none);
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::remote_invalid_request);
     EXPECT_TRUE(pair.server.receives.empty());
@@ -251,7 +251,7 @@ TEST(Xrc, a_target_destroyed_amid_a_message_gives_its_receive_back) {
     Pair pair(kXrc);
     const Pair::Connection second = pair.connect_xrc(pair.server.xrc_domain, pair.server.pd);
     send_first_packet_only(pair);
-    EXPECT_EQ(pair.server.adapter.destroy_qp(pair.server.qpn), Refusal::none);
+    EXPECT_EQ(pair.server.adapter.queue_pairs().destroy(pair.server.qpn), Refusal::none);
     pair.client.post({.work = Work::send, .length = 10, .from = second.initiator});
     pair.run();
     EXPECT_EQ(pair.server.receive_completion().id, 0u);
@@ -260,7 +260,7 @@ TEST(Xrc, a_target_destroyed_amid_a_message_gives_its_receive_back) {
 TEST(Xrc, the_limit_event_names_the_queue) {
     Pair pair(kXrc);
     pair.server.events();
-    EXPECT_EQ(pair.server.adapter.set_srq_limit(pair.server.srq, 8), Refusal::none);
+    EXPECT_EQ(pair.server.adapter.shared_receives().set_limit(pair.server.srq, 8), Refusal::none);
     pair.client.post({.work = Work::send, .length = 10});
     pair.run();
     std::vector<AdapterEvent> events;
@@ -292,8 +292,8 @@ TEST(Xrc, a_target_without_a_protection_domain_uses_that_of_the_queue_named) {
     EXPECT_EQ(pair.client.completion().status, Status::success);
     EXPECT_EQ(pair.client.completion().status, Status::success);
     const PdId elsewhere = server.adapter.memory().create_pd();
-    const SrqId other =
-        *server.adapter.create_xrc_srq(pair.server.xrc_domain, elsewhere, server.receive_cq, 4, 1);
+    const SrqId other = *server.adapter.shared_receives().create_for_xrc(
+        pair.server.xrc_domain, elsewhere, server.receive_cq, 4, 1);
     pair.client.post({.work = Work::write, .length = 100, .from = shared.initiator, .srq = other});
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::remote_access_error);
@@ -331,36 +331,39 @@ TEST(Xrc, no_credits_are_granted) {
 TEST(Xrc, a_domain_stays_while_queues_or_targets_are_in_it) {
     Pair pair(kXrc);
     Adapter& adapter = pair.server.adapter;
-    EXPECT_EQ(adapter.destroy_xrc_domain(pair.server.xrc_domain), Refusal::busy);
-    EXPECT_EQ(adapter.destroy_srq(pair.server.srq), Refusal::none);
-    EXPECT_EQ(adapter.destroy_xrc_domain(pair.server.xrc_domain), Refusal::busy);
-    EXPECT_EQ(adapter.destroy_qp(pair.server.qpn), Refusal::none);
-    EXPECT_EQ(adapter.destroy_xrc_domain(pair.server.xrc_domain), Refusal::none);
-    EXPECT_EQ(adapter.destroy_xrc_domain(pair.server.xrc_domain), Refusal::invalid_argument);
+    EXPECT_EQ(adapter.xrc_domains().destroy(pair.server.xrc_domain), Refusal::busy);
+    EXPECT_EQ(adapter.shared_receives().destroy(pair.server.srq), Refusal::none);
+    EXPECT_EQ(adapter.xrc_domains().destroy(pair.server.xrc_domain), Refusal::busy);
+    EXPECT_EQ(adapter.queue_pairs().destroy(pair.server.qpn), Refusal::none);
+    EXPECT_EQ(adapter.xrc_domains().destroy(pair.server.xrc_domain), Refusal::none);
+    EXPECT_EQ(adapter.xrc_domains().destroy(pair.server.xrc_domain), Refusal::invalid_argument);
 }
 
 TEST(Xrc, a_completion_queue_stays_while_a_queue_completes_there) {
     Pair pair(kXrc);
     Adapter& adapter = pair.server.adapter;
-    const CqId cq = adapter.create_cq(4);
-    const SrqId srq = *adapter.create_xrc_srq(pair.server.xrc_domain, pair.server.pd, cq, 4, 1);
-    EXPECT_EQ(adapter.destroy_cq(cq), Refusal::busy);
-    EXPECT_EQ(adapter.destroy_srq(srq), Refusal::none);
-    EXPECT_EQ(adapter.destroy_cq(cq), Refusal::none);
+    const CqId cq = adapter.completions().create(4);
+    const SrqId srq =
+        *adapter.shared_receives().create_for_xrc(pair.server.xrc_domain, pair.server.pd, cq, 4, 1);
+    EXPECT_EQ(adapter.completions().destroy(cq), Refusal::busy);
+    EXPECT_EQ(adapter.shared_receives().destroy(srq), Refusal::none);
+    EXPECT_EQ(adapter.completions().destroy(cq), Refusal::none);
 }
 
 TEST(Xrc, what_has_no_place_in_a_domain_is_refused) {
     Pair pair(kXrc);
     Host& server = pair.server;
     Adapter& adapter = server.adapter;
-    EXPECT_FALSE(adapter.create_xrc_srq(XrcDomainId{9}, server.pd, server.receive_cq, 4, 1));
-    EXPECT_FALSE(adapter.create_xrc_srq(pair.server.xrc_domain, server.pd, CqId{99}, 4, 1));
-    EXPECT_FALSE(adapter.create_qp({.type = QpType::xrc_target, .pd = server.pd}));
-    EXPECT_FALSE(adapter.create_qp({.type = QpType::rc,
-                                    .pd = server.pd,
-                                    .send_cq = server.send_cq,
-                                    .receive_cq = server.receive_cq,
-                                    .srq = pair.server.srq}));
+    EXPECT_FALSE(adapter.shared_receives().create_for_xrc(XrcDomainId{9}, server.pd,
+                                                          server.receive_cq, 4, 1));
+    EXPECT_FALSE(adapter.shared_receives().create_for_xrc(pair.server.xrc_domain, server.pd,
+                                                          CqId{99}, 4, 1));
+    EXPECT_FALSE(adapter.queue_pairs().create({.type = QpType::xrc_target, .pd = server.pd}));
+    EXPECT_FALSE(adapter.queue_pairs().create({.type = QpType::rc,
+                                               .pd = server.pd,
+                                               .send_cq = server.send_cq,
+                                               .receive_cq = server.receive_cq,
+                                               .srq = pair.server.srq}));
 }
 
 TEST(Xrc, a_target_does_not_send_and_an_initiator_does_not_receive) {

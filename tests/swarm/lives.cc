@@ -47,27 +47,28 @@ void Run::create_host(uint32_t index) {
         station.passing_key = *passing;
     }
     for (uint32_t i = 0; i < station.cqs; ++i)
-        host.cqs.push_back(host.adapter->create_cq(kCqEntries));
+        host.cqs.push_back(host.adapter->completions().create(kCqEntries));
     for (uint32_t i = 0; i < kDomains; ++i) {
-        host.xrc_domains.push_back(host.adapter->create_xrc_domain());
-        host.rd_domains.push_back(host.adapter->create_rd_domain());
+        host.xrc_domains.push_back(host.adapter->xrc_domains().create());
+        host.rd_domains.push_back(host.adapter->rd_domains().create());
     }
     hosts_.push_back(std::move(host));
 }
 
 void Run::create_srq(Pool& pool) {
     Host& host = hosts_[pool.adapter];
-    const auto srq = pool.type == QpType::xrc_target
-                         ? host.adapter->create_xrc_srq(host.xrc_domains[pool.domain], host.pd,
-                                                        host.cqs[pool.cq], pool.depth, pool.sges)
-                         : host.adapter->create_srq(host.pd, pool.depth, pool.sges);
+    const auto srq =
+        pool.type == QpType::xrc_target
+            ? host.adapter->shared_receives().create_for_xrc(
+                  host.xrc_domains[pool.domain], host.pd, host.cqs[pool.cq], pool.depth, pool.sges)
+            : host.adapter->shared_receives().create(host.pd, pool.depth, pool.sges);
     require(srq.has_value(), "a shared queue was not created");
     pool.srq = *srq;
 }
 
 void Run::create_ee(EeEnd& end) {
     Host& host = hosts_[end.adapter];
-    const auto number = host.adapter->create_ee(host.rd_domains[end.domain]);
+    const auto number = host.adapter->ee_contexts().create(host.rd_domains[end.domain]);
     require(number.has_value(), "an EE context was not created");
     end.number = *number;
 }
@@ -78,8 +79,8 @@ void Run::connect_ee(uint32_t index) {
     attributes.dest_ee = world_.ees[index ^ 1].number;
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        require(hosts_[end.adapter].adapter->modify_ee(end.number, attributes, mask | kState) ==
-                    Refusal::none,
+        require(hosts_[end.adapter].adapter->ee_contexts().modify(end.number, attributes,
+                                                                  mask | kState) == Refusal::none,
                 "a change of an EE context was refused");
     };
     step(QpState::init, kPkeyIndex | kPort);
@@ -119,15 +120,15 @@ void Run::create_qp(Side& side) {
     constexpr uint32_t kPatience = 3'000;
     const uint32_t tries = side.reuses_number && !side.old_qpns.empty() ? kPatience : 0;
     for (uint32_t i = 0;; ++i) {
-        const auto qpn = adapter_of(side).create_qp(setup_of(side));
+        const auto qpn = adapter_of(side).queue_pairs().create(setup_of(side));
         require(qpn.has_value(), "a queue pair was not created");
         const bool had_it = !side.old_qpns.empty() && side.old_qpns.back() == *qpn;
         side.qpn = *qpn;
         if (had_it || (i >= tries && !was_given(side, *qpn))) break;
-        require(adapter_of(side).destroy_qp(*qpn) == Refusal::none,
+        require(adapter_of(side).queue_pairs().destroy(*qpn) == Refusal::none,
                 "a queue pair cannot be destroyed");
     }
-    adapter_of(side).set_congestion_control(side.qpn, side.congestion);
+    adapter_of(side).queue_pairs().set_congestion_control(side.qpn, side.congestion);
     if (side.has_window) create_window(side);
 }
 
@@ -145,7 +146,8 @@ void Run::create_window(Side& side) {
 
 void Run::change_state(Side& side, QpState state, uint32_t mask) {
     side.attributes.state = state;
-    require(adapter_of(side).modify_qp(side.qpn, side.attributes, mask | kState) == Refusal::none,
+    require(adapter_of(side).queue_pairs().modify(side.qpn, side.attributes, mask | kState) ==
+                Refusal::none,
             "a change of state was refused");
 }
 
@@ -176,7 +178,7 @@ void Run::join_groups(uint32_t index) {
         const auto& members = world_.groups[g].members;
         if (std::find(members.begin(), members.end(), index) == members.end()) continue;
         Side& side = world_.sides[index];
-        require(adapter_of(side).attach_multicast(side.qpn, {kFirstGroup + g}) == Refusal::none,
+        require(adapter_of(side).multicast().attach(side.qpn, {kFirstGroup + g}) == Refusal::none,
                 "a queue pair cannot join a group");
     }
 }
@@ -198,13 +200,13 @@ void Run::destroy_side(uint32_t index) {
         auto& members = world_.groups[g].members;
         if (std::erase(members, index) == 0) continue;
         if (!is_member)
-            require(adapter_of(side).destroy_qp(side.qpn) == Refusal::busy,
+            require(adapter_of(side).queue_pairs().destroy(side.qpn) == Refusal::busy,
                     "a member of a group was destroyed");
         is_member = true;
-        require(adapter_of(side).detach_multicast(side.qpn, {kFirstGroup + g}) == Refusal::none,
+        require(adapter_of(side).multicast().detach(side.qpn, {kFirstGroup + g}) == Refusal::none,
                 "a member cannot leave its group");
     }
-    require(adapter_of(side).destroy_qp(side.qpn) == Refusal::none,
+    require(adapter_of(side).queue_pairs().destroy(side.qpn) == Refusal::none,
             "a queue pair cannot be destroyed");
     if (trace_ != nullptr) std::fprintf(trace_, "side %u is destroyed\n", index);
     side.old_qpns.push_back(side.qpn);
@@ -247,7 +249,7 @@ void Run::end_side(uint32_t index) {
     side.gave_up = true;
     change_state(side, QpState::error);
     drain(side.adapter);
-    require(adapter_of(side).query_qp(side.qpn)->state == QpState::error,
+    require(adapter_of(side).queue_pairs().find(side.qpn)->state == QpState::error,
             "a queue pair is not in the error state");
 }
 
@@ -273,11 +275,12 @@ void Run::tear_down() {
 void Run::destroy_srq(const Pool& pool) {
     Adapter& adapter = *hosts_[pool.adapter].adapter;
     for (const Buffer& buffer : pool.buffers)
-        require(buffer.is_posted || adapter.post_srq_receive(pool.srq, {}) == Refusal::none,
+        require(buffer.is_posted || adapter.shared_receives().post(pool.srq, {}) == Refusal::none,
                 "a shared queue has lost a place");
-    require(adapter.post_srq_receive(pool.srq, {}) == Refusal::queue_full,
+    require(adapter.shared_receives().post(pool.srq, {}) == Refusal::queue_full,
             "a shared queue has lost a receive");
-    require(adapter.destroy_srq(pool.srq) == Refusal::none, "a shared queue cannot be destroyed");
+    require(adapter.shared_receives().destroy(pool.srq) == Refusal::none,
+            "a shared queue cannot be destroyed");
 }
 
 void Run::destroy_all(const std::vector<uint32_t>& order) {
@@ -295,7 +298,7 @@ void Run::destroy_all(const std::vector<uint32_t>& order) {
                 "a window cannot be destroyed");
     }
     for (const EeEnd& end : world_.ees)
-        require(hosts_[end.adapter].adapter->destroy_ee(end.number) == Refusal::none,
+        require(hosts_[end.adapter].adapter->ee_contexts().destroy(end.number) == Refusal::none,
                 "an EE context cannot be destroyed");
 }
 
@@ -305,18 +308,18 @@ void Run::destroy_host(uint32_t index) {
     const auto clean = [](Refusal refusal) {
         require(refusal == Refusal::none, "something cannot be destroyed");
     };
-    for (const CqId cq : hosts_[index].cqs) clean(adapter.destroy_cq(cq));
+    for (const CqId cq : hosts_[index].cqs) clean(adapter.completions().destroy(cq));
     for (const XrcDomainId domain : hosts_[index].xrc_domains)
-        clean(adapter.destroy_xrc_domain(domain));
+        clean(adapter.xrc_domains().destroy(domain));
     for (const RdDomainId domain : hosts_[index].rd_domains)
-        clean(adapter.destroy_rd_domain(domain));
+        clean(adapter.rd_domains().destroy(domain));
     clean(adapter.memory().deregister_region(station.key));
     if (station.passing.length != 0 && !station.passing_gone)
         clean(adapter.memory().deregister_region(station.passing_key));
     clean(adapter.memory().destroy_pd(hosts_[index].pd));
     model_.tally.notified += adapter.counters().rp_cnp_handled;
     model_.tally.too_early += adapter.counters().dropped_too_early;
-    require(adapter.queue_pairs() == 0, "queue pairs are left over");
+    require(adapter.queue_pairs().count() == 0, "queue pairs are left over");
     require(adapter.memory().live() == 0, "regions or windows are left over");
 }
 

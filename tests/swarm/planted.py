@@ -167,14 +167,15 @@ DEFECTS = {
         "!qp->receives())",
     ),
     "a datagram to a group is delivered twice": (
-        "src/transport/adapter.cc",
-        "    for (const Member& member : members_)\n"
+        "src/transport/delivery.cc",
+        "    for (const MulticastMember& member : core.members)\n"
         "        if (member.group.value == packet.destination)",
-        "    for (int twice = 0; twice < 2; ++twice) for (const Member& member : members_)\n"
+        "    for (int twice = 0; twice < 2; ++twice)\n"
+        "    for (const MulticastMember& member : core.members)\n"
         "        if (member.group.value == packet.destination)",
     ),
     "a datagram to a group goes to the members of all": (
-        "src/transport/adapter.cc",
+        "src/transport/delivery.cc",
         "        if (member.group.value == packet.destination)\n",
         "",
     ),
@@ -205,7 +206,7 @@ DEFECTS = {
         "shared->queue.waiting() + shared->lent >= shared->limit / 2) return;",
     ),
     "a queue pair that goes keeps the receive that it took": (
-        "src/transport/adapter.cc",
+        "src/transport/queue_pairs.cc",
         "        shared->queue.give_back(responder.receive_place);",
         "        shared->queue.release(responder.receive_place);",
     ),

@@ -27,7 +27,7 @@ void Run::post_receive(uint32_t index, uint32_t number) {
     buffer.is_posted = true;
     if (!pool.shared) pool.posted.push_back(number);
     const Refusal refusal = pool.shared
-                                ? adapter.post_srq_receive(pool.srq, request)
+                                ? adapter.shared_receives().post(pool.srq, request)
                                 : adapter.post_receive(world_.sides[pool.owner].qpn, request);
     require(refusal == Refusal::none, "a receive was refused");
 }
@@ -78,7 +78,7 @@ void Run::bind_type1(Side& owner, const Operation& operation) {
                                 operation.window_range.length,
                                 operation.window_access};
     const auto key = adapter.memory().bind_type1(owner.window_keys.back(), binding,
-                                                 adapter.query_qp(owner.qpn)->asker());
+                                                 adapter.queue_pairs().find(owner.qpn)->asker());
     require(key.has_value(), "a window of type 1 was not bound");
     require(*key != owner.window_keys.back(), "a window has the key that it had before");
     owner.window_keys.push_back(*key);
@@ -176,7 +176,8 @@ void Run::post_burst(uint32_t index) {
 // Acts
 
 void Run::drain_queue(Side& side) {
-    if (side.is_absent || adapter_of(side).query_qp(side.qpn)->state != QpState::rts) return;
+    if (side.is_absent || adapter_of(side).queue_pairs().find(side.qpn)->state != QpState::rts)
+        return;
     side.attributes.drain_notify = true;
     change_state(side, QpState::sqd, kDrainNotify);
     drain(side.adapter);
@@ -184,7 +185,8 @@ void Run::drain_queue(Side& side) {
 
 // The alternate path goes to the other port of the peer, or to the same one in another way.
 void Run::arm_path(Side& side, uint32_t random) {
-    if (side.is_absent || adapter_of(side).query_qp(side.qpn)->state != QpState::rts) return;
+    if (side.is_absent || adapter_of(side).queue_pairs().find(side.qpn)->state != QpState::rts)
+        return;
     QpAttributes attributes = side.attributes;
     attributes.alternate = attributes.address;
     if (random % 4 != 0) attributes.alternate.endpoint.value += kOtherPort;
@@ -193,22 +195,23 @@ void Run::arm_path(Side& side, uint32_t random) {
     attributes.migration = Migration::rearm;
     side.was_armed = true;
     side.has_detour = random % 4 != 0;
-    require(adapter_of(side).modify_qp(side.qpn, attributes, kAlternatePath | kMigrationState) ==
-                Refusal::none,
+    require(adapter_of(side).queue_pairs().modify(
+                side.qpn, attributes, kAlternatePath | kMigrationState) == Refusal::none,
             "an alternate path was refused");
 }
 
 // Both ends have an alternate path, and this one knows it.
 bool Run::is_armed(const Side& side) {
     if (side.is_absent) return false;
-    const QueuePair* qp = adapter_of(side).query_qp(side.qpn);
+    const QueuePair* qp = adapter_of(side).queue_pairs().find(side.qpn);
     return qp->state == QpState::rts && qp->migration == Migration::armed;
 }
 
 void Run::migrate(Side& side) {
     if (!is_armed(side)) return;
     const QpAttributes attributes{.migration = Migration::migrated};
-    require(adapter_of(side).modify_qp(side.qpn, attributes, kMigrationState) == Refusal::none,
+    require(adapter_of(side).queue_pairs().modify(side.qpn, attributes, kMigrationState) ==
+                Refusal::none,
             "a path does not migrate when it shall");
     require(!is_armed(side), "a path has not migrated when it should");
     drain(side.adapter);
@@ -229,8 +232,8 @@ void Run::join_or_leave(uint32_t index, uint32_t group) {
     const MulticastGroup name{kFirstGroup + group};
     const bool leaves = std::erase(members, index) != 0;
     if (!leaves) members.push_back(index);
-    const Refusal refusal = leaves ? adapter_of(side).detach_multicast(side.qpn, name)
-                                   : adapter_of(side).attach_multicast(side.qpn, name);
+    const Refusal refusal = leaves ? adapter_of(side).multicast().detach(side.qpn, name)
+                                   : adapter_of(side).multicast().attach(side.qpn, name);
     require(refusal == Refusal::none, "a queue pair cannot join or leave a group");
 }
 
@@ -238,7 +241,7 @@ void Run::join_or_leave(uint32_t index, uint32_t group) {
 void Run::resume(uint32_t index) {
     Side& side = world_.sides[index];
     if (side.is_absent) return;
-    const QpState state = adapter_of(side).query_qp(side.qpn)->state;
+    const QpState state = adapter_of(side).queue_pairs().find(side.qpn)->state;
     if (state != QpState::sqd && state != QpState::sqe) return;
     change_state(side, QpState::rts);
     model_.on_resume(side);
@@ -268,7 +271,8 @@ bool Run::waits_for_message(const Act& act) {
     const bool shares =
         side.type == QpType::xrc_target || (side.pool != kNone && world_.pools[side.pool].shared);
     return shares && act.value < kPatience &&
-           adapter_of(side).query_qp(side.qpn)->responder.message != ResponderState::Message::send;
+           adapter_of(side).queue_pairs().find(side.qpn)->responder.message !=
+               ResponderState::Message::send;
 }
 
 bool Run::waits_for_end(uint32_t index) const {
@@ -309,7 +313,7 @@ void Run::act(Act act) {
             if (end.is_dead()) return;
             end.gave_up = true;
             stop_far_end(act.who);
-            const Refusal refusal = hosts_[end.adapter].adapter->modify_ee(
+            const Refusal refusal = hosts_[end.adapter].adapter->ee_contexts().modify(
                 end.number, {.state = QpState::error}, kState);
             require(refusal == Refusal::none, "an EE context cannot be stopped");
             return drain(end.adapter);
@@ -318,9 +322,9 @@ void Run::act(Act act) {
         case ActKind::watch_limit: {
             Pool& pool = world_.pools[act.who];
             pool.limit = act.value;
-            require(
-                hosts_[pool.adapter].adapter->set_srq_limit(pool.srq, pool.limit) == Refusal::none,
-                "a limit was refused");
+            require(hosts_[pool.adapter].adapter->shared_receives().set_limit(
+                        pool.srq, pool.limit) == Refusal::none,
+                    "a limit was refused");
             return;
         }
     }

@@ -132,7 +132,7 @@ void Run::poll_completions(uint32_t index) {
     std::array<Completion, 8> some;
     for (const CqId cq : host.cqs)
         for (size_t count = 1; count != 0;) {
-            count = host.adapter->poll_completion(cq, some);
+            count = host.adapter->completions().poll(cq, some);
             for (const Completion& completion : std::span(some).first(count))
                 take_completion(index, completion);
         }
@@ -246,7 +246,7 @@ void Run::tell_sides() {
     if (trace_ == nullptr) return;
     for (uint32_t i = 0; i < world_.sides.size(); ++i) {
         const Side& side = world_.sides[i];
-        const QueuePair* qp = adapter_of(side).query_qp(side.qpn);
+        const QueuePair* qp = adapter_of(side).queue_pairs().find(side.qpn);
         std::fprintf(trace_, "side %u: adapter %u qp %u state %d, %u of %zu posted, %u settled%s\n",
                      i, side.adapter + 1, side.qpn.value,
                      qp == nullptr ? -1 : static_cast<int>(qp->state), side.posted,
