@@ -101,4 +101,17 @@ uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
     return static_cast<uint32_t>(std::countr_zero(eligible));
 }
 
+Arbiter::Arbiter(const Settings& settings, const EtsSettings& ets, std::vector<EtsSettings> by_port,
+                 uint16_t ports)
+    : tables_(settings.vl_arbitration), ets_(ets), by_port_(std::move(by_port)) {
+    if (settings.arbitration == Arbitration::vl_tables) rounds_.resize(ports);
+}
+
+uint32_t Arbiter::pick(uint32_t number, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
+                       std::span<const uint16_t> head_bytes) {
+    if (!rounds_.empty()) return pick_vl(tables_, rounds_[number], eligible, head_bytes);
+    const EtsSettings& ets = by_port_.empty() ? ets_ : by_port_[number];
+    return pick_ets(ets, port, lanes, eligible, head_bytes);
+}
+
 }  // namespace tulle::fabric

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <span>
+#include <vector>
 
 #include "fabric/port.h"
 #include "fabric/settings.h"
@@ -26,5 +27,22 @@ uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes,
                   std::span<const uint16_t> head_bytes);
 uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
                  std::span<const uint16_t> head_bytes);
+
+// Does so for the ports of a switch.
+class Arbiter {
+public:
+    // `by_port`: empty if all ports have `ets`.
+    Arbiter(const Settings& settings, const EtsSettings& ets, std::vector<EtsSettings> by_port,
+            uint16_t ports);
+
+    uint32_t pick(uint32_t number, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
+                  std::span<const uint16_t> head_bytes);
+
+private:
+    const VlArbitration& tables_;
+    EtsSettings ets_;
+    std::vector<EtsSettings> by_port_;
+    std::vector<VlRound> rounds_;  // by port; empty: ETS
+};
 
 }  // namespace tulle::fabric

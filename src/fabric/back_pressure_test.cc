@@ -50,7 +50,7 @@ TEST(BackPressure, tells_each_source_of_a_long_queue_how_many_share_it) {
     EXPECT_TRUE(words(bench, 3).empty());
     EXPECT_EQ(bench.cabling().counters(0).words, 2u);
     EXPECT_EQ(bench.sent(0).size(), 120u);
-    EXPECT_EQ(bench.node().intake().buffer().shared_used(), 0u);
+    EXPECT_EQ(bench.node().storage().intake().buffer().shared_used(), 0u);
 }
 
 TEST(BackPressure, says_nothing_of_short_queues_or_of_ports_to_switches) {

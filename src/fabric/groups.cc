@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "wire/opcode.h"
+
 namespace tulle::fabric {
+
+void readdress(Transit& transit, wire::Packet& packet, const Group& group, uint32_t number,
+               const Group::Member& to) {
+    packet.source = group.source != 0 ? group.source : kGroupBit | number;
+    packet.destination = to.endpoint;
+    packet.set_dest_qp(to.qpn);
+    if ((wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers & wire::kReth) != 0)
+        packet.extended.rdma.rkey = to.rkey;
+    transit.destination = to.endpoint;
+}
 
 Reductions::Reductions(const Groups& groups) {
     for (const Group& group : groups) {

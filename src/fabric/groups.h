@@ -54,6 +54,10 @@ struct Group {
     bool is_reduction() const { return !contributors.empty(); }
 };
 
+// Makes a packet one from a group to a member of it. `number` is the group's.
+void readdress(Transit& transit, wire::Packet& packet, const Group& group, uint32_t number,
+               const Group::Member& to);
+
 // The table of one switch: group i has the address kGroupBit | i there.
 using Groups = std::vector<Group>;
 

@@ -268,7 +268,7 @@ TEST(Groups, copies_that_may_be_lost_find_room_each_or_do_not) {
     EXPECT_EQ(bench.sent(0).size(), 1u);
     EXPECT_EQ(bench.sent(1).size(), 1u);
     EXPECT_EQ(bench.sent(2).size(), 2u);
-    EXPECT_EQ(bench.node().intake().buffer().shared_used(), 0u);
+    EXPECT_EQ(bench.node().storage().intake().buffer().shared_used(), 0u);
     EXPECT_EQ(bench.cabling().store.live(), 0u);
 }
 

@@ -7,10 +7,6 @@ namespace {
 
 constexpr uint32_t kLargePacketBytes = 4096 + 64;
 
-constexpr uint16_t bit_of(uint32_t lane) {
-    return static_cast<uint16_t>(1u << lane);
-}
-
 }  // namespace
 
 Intake::Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,

@@ -26,6 +26,11 @@ enum class Drop : uint8_t {
 };
 inline constexpr size_t kDropCauses = 9;
 
+// The lane in a set of lanes.
+constexpr uint16_t bit_of(uint32_t lane) {
+    return static_cast<uint16_t>(1u << lane);
+}
+
 // A lane of an output port: its queue, and its credits to send.
 struct LaneOut {
     Fifo queue;

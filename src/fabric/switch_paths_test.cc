@@ -310,7 +310,7 @@ TEST(Paths, a_port_that_goes_down_loses_its_queue_and_serves_again_when_it_is_ba
     const auto sent = leaf.sent(1);
     ASSERT_EQ(sent.size(), 2u);  // the one that was on the line, and the last
     EXPECT_EQ(sent[1].at, kStart + 30_us + 20_ns);
-    EXPECT_EQ(leaf.node().intake().buffer().shared_used(), 0u);
+    EXPECT_EQ(leaf.node().storage().intake().buffer().shared_used(), 0u);
 }
 
 TEST(Paths, a_fixed_path_is_taken_hop_by_hop_and_ends_where_it_ends) {

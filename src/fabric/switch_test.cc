@@ -379,7 +379,7 @@ TEST(Switch, a_full_lossy_queue_cuts_the_payload_off_and_sends_the_headers_ahead
     EXPECT_EQ(sent[2].flow, 4u);
     EXPECT_EQ(ends(sent), (std::vector{1020_ns, 1022_ns, 1024_ns, 1044_ns, 1064_ns}));
     EXPECT_EQ(bench.cabling().counters(1).trimmed, 2u);
-    EXPECT_EQ(bench.node().intake().buffer().shared_used(), 0u);
+    EXPECT_EQ(bench.node().storage().intake().buffer().shared_used(), 0u);
 }
 
 TEST(Switch, what_has_no_payload_or_was_cut_before_is_dropped) {

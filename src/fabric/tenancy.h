@@ -66,6 +66,27 @@ private:
     std::vector<std::vector<wire::PKey>> keys_;  // by end point
 };
 
+// Checks tenants at the ports of a switch that lead to hosts.
+class TenantGuard {
+public:
+    static constexpr uint32_t kNoHost = UINT32_MAX;
+
+    TenantGuard(const Tenancy* tenancy, std::vector<uint32_t> hosts)
+        : tenancy_(tenancy), hosts_(std::move(hosts)) {}
+
+    // A packet that comes in at a port, and one that would leave there.
+    bool refuses_from(uint32_t port, const wire::Packet& packet) const {
+        return hosts_[port] != kNoHost && !tenancy_->lets_in(hosts_[port], packet);
+    }
+    bool refuses_to(uint32_t port, const wire::Packet& packet) const {
+        return hosts_[port] != kNoHost && !tenancy_->lets_out(hosts_[port], packet);
+    }
+
+private:
+    const Tenancy* tenancy_;
+    std::vector<uint32_t> hosts_;  // by port: the end point at it, or kNoHost
+};
+
 // Packets from one host to another that were refused, at a port of the cabling.
 struct RefusedPair {
     uint32_t port = 0;

@@ -280,7 +280,7 @@ std::vector<uint32_t> Builder::guarded_hosts(uint32_t node) const {
     bool is_any = false;
     for (const topology::Ports::Link& link : wiring_.of(node)) {
         const bool is_host = link.is_cabled() && setup_.graph.nodes[link.peer.node].is_host();
-        hosts.push_back(is_host ? endpoint_of_[link.peer.node] : fabric::SwitchPlan::kNoHost);
+        hosts.push_back(is_host ? endpoint_of_[link.peer.node] : fabric::TenantGuard::kNoHost);
         is_any |= is_host;
     }
     if (!is_any) hosts.clear();
@@ -293,7 +293,7 @@ bool Builder::is_guarded(uint32_t node, uint16_t port) const {
     const std::vector<uint32_t> hosts = guarded_hosts(node);
     if (hosts.empty()) return false;
     return network_->tenancy_->means() == fabric::Tenancy::Means::partitions ||
-           hosts[port] != fabric::SwitchPlan::kNoHost;
+           hosts[port] != fabric::TenantGuard::kNoHost;
 }
 
 cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {

@@ -79,8 +79,9 @@ private:
         const Network::Location& location = network_.locations_[node];
         cluster::Partition& partition = *network_.partitions_[location.partition];
         const bool is_host = setup_.graph.nodes[node].is_host();
-        const fabric::Intake& intake = is_host ? partition.hosts()[location.place].intake()
-                                               : partition.switches()[location.place].intake();
+        const fabric::Intake& intake =
+            is_host ? partition.hosts()[location.place].intake()
+                    : partition.switches()[location.place].storage().intake();
         for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
             take_link(node, port);
         for (const fabric::BlameEntry& entry : intake.blame().entries()) take_blame(node, entry);

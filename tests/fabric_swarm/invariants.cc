@@ -166,9 +166,10 @@ private:
         std::map<std::pair<uint32_t, uint32_t>, Stored> stored;
         std::set<uint16_t> shared_places;
         const auto add = [&](uint16_t in_port, uint8_t lane, uint32_t wire_bytes) {
-            const bool is_copy = in_port >= node.port_count();
+            const bool is_copy = node.storage().is_copy(in_port);
             if (is_copy && !shared_places.insert(in_port).second) return;
-            stored[{node.input_of(in_port), lane}].add(wire_bytes, cabling.credit_scale());
+            stored[{node.storage().input_of(in_port), lane}].add(wire_bytes,
+                                                                 cabling.credit_scale());
         };
         for (uint32_t i = 0; i < node.port_count(); ++i) {
             const uint32_t p = node.first_port() + i;
@@ -184,7 +185,7 @@ private:
         for (uint32_t i = 0; i < node.port_count(); ++i)
             for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
                 shared += look_at_input(cabling, node.first_port() + i, lane, stored[{i, lane}]);
-        look_at_shared(node.intake(), shared);
+        look_at_shared(node.storage().intake(), shared);
     }
 
     // What it takes of the shared buffer.

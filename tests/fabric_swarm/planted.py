@@ -22,9 +22,9 @@ DEFECTS = {
         "    uint64_t packets = 1;",
     ),
     "a packet that is dropped keeps its room": (
-        "src/fabric/switch.cc",
-        "    cabling_.drop(now, global(port), index, cause);\n    release(",
-        "    cabling_.drop(now, global(port), index, cause);\n"
+        "src/fabric/lines.cc",
+        "    ports_.cabling.drop(now, ports_.global(port), index, cause);\n    release(",
+        "    ports_.cabling.drop(now, ports_.global(port), index, cause);\n"
         "    if (cause != Drop::watchdog) release(",
     ),
     "a pause is never taken back": (
@@ -44,7 +44,7 @@ DEFECTS = {
         "            packet.traffic_class |= (packet.psn().value % 16 == 5 ? 0 : 3);",
     ),
     "cut-through does not wait for the tail": (
-        "src/fabric/switch.cc",
+        "src/fabric/lines.cc",
         "    if (tail <= now + takes) return false;",
         "    if (tail <= now + 2 * takes) return false;",
     ),
@@ -54,7 +54,7 @@ DEFECTS = {
         "        if (shared_used_ > shared_bytes_) return false;",
     ),
     "a packet takes detours wherever it is": (
-        "src/fabric/switch.cc",
+        "src/fabric/ways.cc",
         "from.offers_detours && transit.hops <= kHopsInGroup)",
         "from.offers_detours && transit.hops <= 16 * kHopsInGroup)",
     ),
@@ -91,7 +91,7 @@ DEFECTS = {
     ),
     "a word to a source comes from nowhere": (
         "src/fabric/switch.cc",
-        "    ++cabling_.counters(global(port)).words;\n",
+        "    ++ports().counters(port).words;\n",
         "",
     ),
     "a warning is never taken back": (
