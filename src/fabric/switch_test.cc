@@ -172,9 +172,8 @@ TEST(Switch, tells_the_peer_to_stop_when_the_threshold_is_reached_and_to_go_on_b
     EXPECT_EQ(told[1].destination, 1u << 16);
 }
 
-// 1,000 quanta are 1.28 us; half of them, and the peer hears it again.
-// The packet from port 0 comes slowly, so the line of port 1 waits for its tail until 1,480 ns. That
-// line is idle meanwhile, and a pause of 84 bytes goes: 1.68 ns.
+// The packet from port 0 comes slowly, so the line of port 1 waits for its tail until 1,480 ns.
+// That line is idle meanwhile, and a pause of 84 bytes goes: 1.68 ns.
 TEST(Switch, tells_the_peer_to_stop_while_the_line_waits_for_a_tail) {
     BenchOptions options = lossless(1500, 10'000);
     options.settings.node.forwarding = Forwarding::cut_through;
@@ -187,6 +186,7 @@ TEST(Switch, tells_the_peer_to_stop_while_the_line_waits_for_a_tail) {
     EXPECT_EQ(ends(bench.sent(1)), (std::vector{1500_ns}));
 }
 
+// 1,000 quanta are 1.28 us; half of them, and the peer hears it again.
 TEST(Switch, tells_the_peer_again_before_a_pause_runs_out) {
     BenchOptions options = lossless(1000, 10'000);
     options.settings.pfc.quanta = 1000;
