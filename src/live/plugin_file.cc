@@ -1,8 +1,11 @@
 #include "live/plugin_file.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <cstdio>
+#include <cstring>
+#include <memory>
 
 #include "base/hash.h"
 
@@ -21,18 +24,47 @@ Error refused(const std::string& file, const char* why) {
     return {file + " is no congestion control: " + std::string(rest)};
 }
 
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
+
+bool read_at(std::FILE* file, uint64_t offset, void* to, size_t size) {
+    return offset <= INT64_MAX && std::fseek(file, static_cast<long>(offset), SEEK_SET) == 0 &&
+           std::fread(to, size, 1, file) == 1;
+}
+
+// The loader maps what the headers of a shared object promise. Where the file ends before that, it
+// dies of SIGBUS instead of refusing the file. All else that is wrong it says itself.
+bool is_cut_short(std::FILE* file) {
+    Elf64_Ehdr header{};
+    if (!read_at(file, 0, &header, sizeof header)) return false;
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+    for (uint64_t i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr segment{};
+        if (!read_at(file, header.e_phoff + i * sizeof segment, &segment, sizeof segment))
+            return true;
+        char last = 0;
+        if (segment.p_type == PT_LOAD && segment.p_filesz != 0 &&
+            !read_at(file, segment.p_offset + segment.p_filesz - 1, &last, 1))
+            return true;
+    }
+    return false;
+}
+
 base::Result<uint64_t> hash_of_file(const std::string& file) {
-    std::FILE* opened = std::fopen(file.c_str(), "re");
-    if (opened == nullptr)
-        return Error{file + " cannot be opened; name a shared object, such as ./mine.so"};
+    const OpenFile opened(std::fopen(file.c_str(), "re"));
+    if (!opened) return Error{file + " cannot be opened; name a shared object, such as ./mine.so"};
+    if (is_cut_short(opened.get()))
+        return refused(file, "a part of the file is missing; compile it again");
+    std::rewind(opened.get());
     base::Hash hash;
     uint64_t word = 0;
     size_t length = 0;
-    while ((length = std::fread(&word, 1, sizeof word, opened)) != 0) {
+    while ((length = std::fread(&word, 1, sizeof word, opened.get())) != 0) {
         hash.add(word).add(length);
         word = 0;
     }
-    std::fclose(opened);
     return hash.value();
 }
 

@@ -112,6 +112,15 @@ class Plugins(unittest.TestCase):
             self.assertEqual(result.returncode, 2, name)
             self.assertIn(f"refuses '{key}=1': ".encode(), result.stderr)
 
+    def test_a_file_of_which_a_part_is_missing_is_refused(self):
+        whole = (self.at / "swift.so").read_bytes()
+        for length in (len(whole) // 2, len(whole) // 5, 64, 10):
+            cut = self.at / "cut.so"
+            cut.write_bytes(whole[:length])
+            result = tulle("sim", INCAST, "--congestion", cut)
+            self.assertEqual(result.returncode, 2, (length, result.stderr))
+            self.assertIn(b"cut.so is no congestion control: ", result.stderr)
+
     def test_one_that_misbehaves_ends_the_run_with_a_sentence(self):
         for wrong, sentence in (
                 ("decision->rate_bps = NAN", "it asked for a rate of not a number bit/s"),
