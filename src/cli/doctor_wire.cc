@@ -113,11 +113,12 @@ Finding look_at_interface(int socket, const std::string& name) {
                 fmt::format("--listen {} is slow: each packet is received by itself; `ethtool -K "
                             "{} gro on`",
                             name, name)};
-    if (who.path_mtu < wire::kMaxPayload)
+    const uint32_t most = live::Identity{}.path_mtu;
+    if (who.path_mtu < most)
         return {Finding::Kind::helps,
                 fmt::format("--listen {} sends packets of no more than {} bytes: its MTU is {}; "
                             "`ip link set {} mtu 9000`, at both ends and on the way, allows {}",
-                            name, who.path_mtu, addresses->front().mtu, name, wire::kMaxPayload)};
+                            name, who.path_mtu, addresses->front().mtu, name, most)};
     return {Finding::Kind::works,
             fmt::format("--listen {} sends packets of {} bytes", name, who.path_mtu)};
 }

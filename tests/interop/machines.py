@@ -7,13 +7,16 @@ A test runs in a user namespace of its own, where it may make networks without b
 starts itself once more in there. Each side is `tulle run --listen INTERFACE`, as on two machines.
 """
 
+import array
 import contextlib
+import fcntl
 import os
 import re
 import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -435,6 +438,28 @@ def cpu_ticks(process):
     return ticks
 
 
+def turn_gro_on(interface):
+    """As `ethtool -K INTERFACE gro on`."""
+    value = array.array("I", [0x2c, 1])  # ETHTOOL_SGRO
+    request = struct.pack("16sP16x", interface.encode(), value.buffer_info()[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x8946, request)  # SIOCETHTOOL
+
+
+def doctor(machines):
+    return subprocess.run([machines.tulle, "doctor"], capture_output=True, text=True,
+                          check=False).stdout
+
+
+def the_doctor_knows_the_largest_path_mtu(machines):
+    turn_gro_on("v0")
+    assert CABLE_MTU >= 4192
+    assert "yes   --listen v0 sends packets of 4096 bytes" in doctor(machines)
+    call("ip", "link", "set", "v0", "mtu", "1500")
+    assert "sends packets of no more than 1024 bytes: its MTU is 1500" in doctor(machines)
+    assert "at both ends and on the way, allows 4096" in doctor(machines)
+
+
 def nobody_listens_by_default_or_where_others_do(machines):
     one = subprocess.run([machines.tulle, "run", "cat", "/proc/net/udp", "/proc/net/udp6"],
                          capture_output=True, text=True, check=True)
@@ -448,9 +473,8 @@ def nobody_listens_by_default_or_where_others_do(machines):
         other.bind((HERE[0], 4791))
         text = run_alone(machines, "--listen v0 ibv_devinfo", [])
         assert f"UDP port 4791 of {HERE[0]} is taken" in text, text
-        doctor = subprocess.run([machines.tulle, "doctor"], capture_output=True, text=True,
-                                check=False)
-        assert f"--listen v0 does not work: UDP port 4791 of {HERE[0]} is taken" in doctor.stdout
+        said = doctor(machines)
+        assert f"--listen v0 does not work: UDP port 4791 of {HERE[0]} is taken" in said, said
 
 
 def counted(text):
@@ -773,7 +797,8 @@ TESTS = {test.__name__: test for test in (
     several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
     a_killed_peer_is_a_dead_host, who_waits_learns_that_the_peer_was_killed,
     a_stopped_peer_is_not_a_dead_one,
-    who_comes_after_a_killed_client_is_served, nobody_listens_by_default_or_where_others_do,
+    who_comes_after_a_killed_client_is_served, the_doctor_knows_the_largest_path_mtu,
+    nobody_listens_by_default_or_where_others_do,
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
     requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,
     paths_are_as_wide_as_the_narrower_interface, a_request_to_nobody_is_refused_and_says_why,
