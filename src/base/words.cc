@@ -69,6 +69,10 @@ std::string unknown_word(std::string_view word, std::span<const std::string_view
         did_you_mean(word, known, std::string("write one of ").append(joined(known))));
 }
 
+std::string counted(uint64_t count, std::string_view thing) {
+    return std::to_string(count).append(" ").append(thing).append(count == 1 ? "" : "s");
+}
+
 std::string joined(std::span<const std::string_view> words) {
     std::string text;
     for (const std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);

@@ -1,6 +1,7 @@
-// What to answer to a word that is none of the known ones.
+// Words in sentences, and what to answer to a word that is none of the known ones.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 
 // "'adaptve' is unknown here; did you mean 'adaptive'?", or a list of the known words.
 std::string unknown_word(std::string_view word, std::span<const std::string_view> known);
+
+// "1 packet", "2 packets"
+std::string counted(uint64_t count, std::string_view thing);
 
 // "a, b, c"
 std::string joined(std::span<const std::string_view> words);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/words.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/fabric_input.h"
@@ -76,10 +77,6 @@ base::Result<Graph> load(const TopoOptions& options) {
     return graph;
 }
 
-std::string counted(uint64_t count, std::string_view one, std::string_view many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string tiers_text(const Summary& summary) {
     static constexpr std::string_view kOne[] = {"leaf", "spine", "core"};
     static constexpr std::string_view kMany[] = {"leaves", "spines", "cores"};
@@ -89,7 +86,7 @@ std::string tiers_text(const Summary& summary) {
     for (size_t i = 0; i < tiers.size(); ++i) {
         if (tiers[i] == 0) continue;
         if (!text.empty()) text += ", ";
-        text += i < 3 ? counted(tiers[i], kOne[i], kMany[i])
+        text += i < 3 ? fmt::format("{} {}", tiers[i], tiers[i] == 1 ? kOne[i] : kMany[i])
                       : fmt::format("{} of tier {}", tiers[i], i + 1);
     }
     return text;
@@ -115,7 +112,7 @@ std::string summary_text(const Summary& summary) {
     line("Hosts", number(summary.hosts),
          summary.servers == summary.hosts
              ? ""
-             : fmt::format("adapters of {}", counted(summary.servers, "server", "servers")));
+             : fmt::format("adapters of {}", base::counted(summary.servers, "server")));
     line("Switches", number(summary.switches), tiers_text(summary));
     line("Cables", number(summary.cables),
          fmt::format("{} to hosts, {} between switches", summary.host_cables,

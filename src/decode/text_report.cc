@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/words.h"
 #include "decode/fields.h"
 #include "decode/layers.h"
 
 namespace tulle::decode {
 namespace {
+
+using base::counted;
 
 constexpr size_t kColumns = 100;
 constexpr size_t kLayerIndent = 9;
@@ -68,10 +71,6 @@ std::string duration_text(int64_t nanoseconds) {
     if (nanoseconds >= 1'000'000'000) return fmt::format("{:.3f} s", value / 1e9);
     if (nanoseconds >= 1'000'000) return fmt::format("{:.3f} ms", value / 1e6);
     return fmt::format("{:.3f} us", value / 1e3);
-}
-
-std::string counted(uint64_t count, std::string_view thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 std::string joined(const std::vector<std::string>& parts) {

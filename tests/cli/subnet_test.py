@@ -73,7 +73,7 @@ class Route(Files):
         self.assertEqual({level for row in levels.values() for level in row}, {0, 1})
 
     def test_what_is_wrong_is_said_in_a_sentence(self):
-        self.assertIn("there is no engine 'x'; there are min-hop,",
+        self.assertIn("there is no engine 'x'; the engines are min-hop,",
                       refusal("route", "ring:5", "--engine", "x"))
         self.assertIn("/no/such", refusal("route", "/no/such"))
         self.assertIn("LIDs", refusal("route", "star:60000"))

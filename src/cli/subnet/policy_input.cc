@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/input.h"
+#include "cli/subnet/routed.h"
 
 namespace tulle::cli {
 
@@ -23,9 +24,7 @@ base::Result<PolicyInput> read_policies(const std::string& options_file,
     control::ManagerSettings& settings = input.settings;
     const std::string name = engine.empty() ? options.engine : engine;
     settings.engine = control::routing_engine_named(name);
-    if (!name.empty() && settings.engine == nullptr)
-        return base::Error{
-            fmt::format("there is no engine '{}'; `tulle subnet route --help` names them", name)};
+    if (!name.empty() && settings.engine == nullptr) return unknown_engine(name);
     settings.lmc = options.lmc;
     settings.priority = options.priority;
     settings.m_key = options.m_key;

@@ -4,20 +4,18 @@
 
 #include <ctime>
 
+#include "base/words.h"
 #include "cli/input.h"
 #include "control/subnet/dump.h"
 
 namespace tulle::cli {
-namespace {
-
-base::Error unknown_engine(const std::string& name) {
-    std::string names;
+base::Error unknown_engine(std::string_view name) {
+    std::vector<std::string_view> names;
     for (const control::RoutingEngine& engine : control::routing_engines())
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", engine.name);
-    return {fmt::format("there is no engine '{}'; there are {}", name, names)};
+        names.push_back(engine.name);
+    return {fmt::format("there is no engine '{}'; {}", name,
+                        base::did_you_mean(name, names, "the engines are " + base::joined(names)))};
 }
-
-}  // namespace
 
 base::Result<Routed> route_by_engine(const FabricWithFaults& fabric, const std::string& engine,
                                      uint8_t max_lanes, uint8_t lmc) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/fabric_input.h"
@@ -19,6 +20,8 @@ struct Routed {
     bool has_given_lids = false;  // those of the file
     std::optional<control::DumpedLanes> dumped_lanes{};
 };
+
+base::Error unknown_engine(std::string_view name);
 
 // An empty `engine` means: chosen by the topology. LIDs are those of the file if it gives all, and
 // `lmc` is 0.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "report/causes/investigation.h"
 #include "sim/cables.h"
 
@@ -10,10 +11,6 @@ namespace tulle::report::causes {
 namespace {
 
 constexpr uint64_t kIdlePart = 800;  // of the fullest: below it an equal path had room to spare
-
-std::string counted_hosts(size_t count) {
-    return count == 1 ? "1 host" : fmt::format("{} hosts", count);
-}
 
 }  // namespace
 
@@ -48,13 +45,15 @@ void Investigation::explain_full(Place place, topology::CableEnd end, Duration t
     if (to_host)
         return add(
             CauseKind::incast, links_.name(end), time,
-            fmt::format("{} send to {} at once: {} was {} busy", counted_hosts(sharers.sources),
-                        facts_.names.node(link->peer_node), links_.name(end), percent_text(busy)),
+            fmt::format("{} send to {} at once: {} was {} busy",
+                        base::counted(sharers.sources, "host"), facts_.names.node(link->peer_node),
+                        links_.name(end), percent_text(busy)),
             place, link->peer_node, {}, link->busy);
     add(CauseKind::oversubscribed, links_.name(end), time,
-        fmt::format("{}{} more to carry than it could ({} busy, {} flows){}", links_.name(end),
+        fmt::format("{}{} more to carry than it could ({} busy, {}){}", links_.name(end),
                     equals.empty() ? " had" : " and its equals had", percent_text(busy),
-                    pairs.size(), is_mine ? "" : ", and what waited for it held up the rest"),
+                    base::counted(pairs.size(), "flow"),
+                    is_mine ? "" : ", and what waited for it held up the rest"),
         place);
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/words.h"
 #include "report/verdict.h"
 
 namespace tulle::report {
@@ -37,8 +38,7 @@ uint64_t limit_permille(const Facts& facts);
 // A run this close to its limit was not held up.
 inline constexpr uint64_t kNearLimitPermille = 800;
 
-// "1 packet", "2 packets".
-std::string counted(uint64_t count, const char* thing);
+using base::counted;
 uint64_t whole_nanoseconds(base::Duration duration);
 
 }  // namespace tulle::report

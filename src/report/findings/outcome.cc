@@ -126,10 +126,6 @@ uint64_t overrun_at(const Facts& facts, const topology::Cable& cable) {
 
 }  // namespace
 
-std::string counted(uint64_t count, const char* thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 uint64_t whole_nanoseconds(base::Duration duration) {
     return static_cast<uint64_t>(duration.ps) / 1000;
 }
