@@ -300,11 +300,15 @@ std::string disagreements(const Facts& facts) {
 
 std::string engine(const Facts& facts) {
     const sim::EngineFigures& engine = facts.result.engine;
-    const double rate = engine.cpu_s > 0 ? static_cast<double>(engine.hops) / engine.cpu_s : 0;
+    // The clock of CPU time may not have moved in a short run.
+    const std::string rate =
+        engine.cpu_s > 0 ? fmt::format(" ({:.2f} million a CPU second)",
+                                       static_cast<double>(engine.hops) / engine.cpu_s / 1e6)
+                         : "";
     return fmt::format(
-        "\nEngine    {} hops ({:.2f} million a CPU second), {} events, {} at most, {}, {:.2f} s; "
+        "\nEngine    {} hops{}, {} events, {} at most, {}, {:.2f} s; "
         "hash {:016x}\n",
-        engine.hops, rate / 1e6, engine.events, base::bytes_to_string(engine.peak_rss_bytes),
+        engine.hops, rate, engine.events, base::bytes_to_string(engine.peak_rss_bytes),
         counted(engine.threads, "thread"), engine.wall_s, facts.result.hash);
 }
 

@@ -28,7 +28,7 @@ def simulate(tulle, scenario, *options):
 
 def text_report(tulle, scenario, threads):
     text = simulate(tulle, scenario, "--threads", str(threads))
-    engine = r"^(Engine    \d+ hops) \(.*?\), (\d+ events), .*; (hash [0-9a-f]+)$"
+    engine = r"^(Engine    \d+ hops)(?: \(.*?\))?, (\d+ events), .*; (hash [0-9a-f]+)$"
     steady, replaced = re.subn(engine, r"\1, \2; \3", text, flags=re.MULTILINE)
     assert replaced == 1, text
     return steady
