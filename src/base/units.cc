@@ -112,7 +112,9 @@ const Unit* find_unit(std::string_view name, const Quantity& quantity) {
 
 std::string unknown_unit(std::string_view name, const Quantity& quantity) {
     std::string known;
-    for (const Unit& unit : quantity.units) known += join({" ", unit.name});
+    for (const std::span<const Unit> units : {quantity.units, quantity.more_units})
+        for (const Unit& unit : units)
+            if (!unit.name.empty()) known += join({" ", unit.name});
     if (name.empty()) return join({"has no unit; the units are", known});
     return join({"has the unknown unit '", name, "'; the units are", known});
 }

@@ -36,8 +36,11 @@ TEST(Units, says_what_is_wrong_and_what_to_write) {
     EXPECT_EQ(parse_duration("5").error().message,
               "'5' has no unit; the units are ps ns us ms s; write a duration such as 1.5us");
     EXPECT_EQ(parse_rate("400gbit").error().message,
-              "'400gbit' has the unknown unit 'gbit'; the units are b/s kb/s Mb/s Gb/s Tb/s; "
-              "write a rate such as 400Gbps");
+              "'400gbit' has the unknown unit 'gbit'; the units are b/s kb/s Mb/s Gb/s Tb/s bps "
+              "kbps Mbps Gbps Tbps B/s kB/s MB/s GB/s TB/s; write a rate such as 400Gbps");
+    EXPECT_EQ(parse_bytes("100kb").error().message,
+              "'100kb' has the unknown unit 'kb'; the units are B KiB MiB GiB TiB kB KB MB GB TB; "
+              "write a size such as 64KiB");
     EXPECT_EQ(parse_duration("0.5ps").error().message,
               "'0.5ps' is no whole number of picoseconds; write a duration such as 1.5us");
     EXPECT_EQ(parse_duration("10000000s").error().message,

@@ -24,6 +24,14 @@ Value* find(Value& map, std::string_view key) {
     return nullptr;
 }
 
+// Marks a value and all below it: errors in it blame the command line, not the scenario.
+Value from_command_line(Value value) {
+    value.line = kFromCommandLine;
+    for (Key& key : value.keys) key.line = kFromCommandLine;
+    for (Value& item : value.items) item = from_command_line(std::move(item));
+    return value;
+}
+
 size_t set_all_sizes(Value& value, const Value& size) {
     size_t count = 0;
     for (size_t i = 0; i < value.items.size(); ++i) {
@@ -46,7 +54,7 @@ Value* step(Value& from, std::string_view key, bool is_last) {
     if (!from.is_map()) return nullptr;
     if (Value* found = find(from, key)) return found;
     if (!is_last) return nullptr;
-    from.keys.push_back({std::string(key), from.line});
+    from.keys.push_back({std::string(key), kFromCommandLine});
     return &from.items.emplace_back();
 }
 
@@ -61,9 +69,7 @@ Complaint edit_work(std::string_view path, const Value& value, Value& work) {
             return fmt::format("{}: there is no '{}'; pieces of work count from 0", path, key);
         rest = is_last ? std::string_view{} : rest.substr(dot + 1);
     }
-    const uint32_t line = place->line;
     *place = value;
-    if (line != 0) place->line = line;
     return std::nullopt;
 }
 
@@ -99,9 +105,10 @@ Complaint edit_topology(std::string_view path, const Value& value, Value& topolo
     if (path == kHosts && spec.substr(0, spec.find(':')) == "rail") key = "servers";
     // In `star:16` the number of hosts stands without a key.
     const std::string_view words = spec.substr(std::min(spec.size(), spec.find(':')));
-    if (path == kHosts && words.size() > 1 && words.find_first_of("=,") == std::string_view::npos)
+    if (key == kHosts && words.size() > 1 && words.find_first_of("=,") == std::string_view::npos)
         spec = spec.substr(0, spec.find(':'));
     topology.text = with_word(spec, key, value.text);
+    topology.line = value.line;
     return std::nullopt;
 }
 
@@ -133,7 +140,8 @@ std::string_view edited_part(std::string_view path, const Value& value) {
     return value.is_text() && is_parameter && !is_of_map ? kTopology : "";
 }
 
-Complaint edit(std::string_view path, const Value& value, Value& part) {
+Complaint edit(std::string_view path, const Value& given, Value& part) {
+    const Value value = from_command_line(given);
     if (path == kBytesOfWork)
         return set_all_sizes(part, value) != 0
                    ? std::nullopt

@@ -45,13 +45,26 @@ TEST(edits, a_word_of_the_topology_is_changed_or_added) {
 TEST(edits, hosts_is_the_word_that_says_how_many) {
     EXPECT_EQ(with(kScenario, {{"hosts", "6"}})->graph.host_count(), 12u);
     const auto star =
-        with("topology: star:4\nwork: [{shift: {by: 1, bytes: 1KB}}]\n", {{"hosts", "9"}});
+        with("topology: star:4\nwork: [{shift: {by: 1, bytes: 1KB}}]\n", {{"topology.hosts", "9"}});
     ASSERT_TRUE(star.ok()) << star.error().message;
     EXPECT_EQ(star->graph.host_count(), 9u);
     const auto rail = with("topology: rail:servers=2,rails=2\nwork: [{shift: {by: 1, bytes: 1KB}}]",
                            {{"hosts", "4"}});
     ASSERT_TRUE(rail.ok()) << rail.error().message;
     EXPECT_EQ(rail->graph.host_count(), 8u);
+}
+
+TEST(edits, what_is_wrong_with_a_value_is_told_of_the_command_line_and_not_of_the_scenario) {
+    const auto said = [](std::string key, std::string value) {
+        return with(kScenario, {{std::move(key), std::move(value)}}).error().message;
+    };
+    EXPECT_EQ(said("bytes", "0"), "command line: bytes: a message has from one byte to 100TB");
+    EXPECT_EQ(said("work.1.flows.0.to", "99"),
+              "command line: to: there is no host 99; the 8 hosts count from 0 to 7");
+    EXPECT_EQ(said("work.0.shift.bx", "1").substr(0, 30), "command line: unknown key 'bx'");
+    EXPECT_EQ(said("work.1.flows", "[{from: 0, to: 0, bytes: 1KB}]"),
+              "command line: host 0 sends to itself");
+    EXPECT_EQ(said("topology.spines", "0").substr(0, 14), "command line: ");
 }
 
 TEST(edits, what_is_not_there_is_told) {
@@ -75,18 +88,18 @@ TEST(edits, what_a_command_line_gives_twice_or_to_no_effect_is_refused) {
         return answer(kScenario, files_in_memory({}), overrides);
     };
     EXPECT_EQ(refusal({{"profile", "ib-hdr"}}),
-              "command line:1: profile: the fabric is chosen already; write the profile there "
+              "command line: profile: the fabric is chosen already; write the profile there "
               "(--profile, or --fabrics of a comparison), not with --set");
     EXPECT_EQ(refusal({{"seed", "4"}}),
-              "command line:1: seed: it is given twice; write --seed or --set seed=, not both");
+              "command line: seed: it is given twice; write --seed or --set seed=, not both");
     EXPECT_EQ(refusal({{"topology", "star:5"}}),
-              "command line:1: topology: it is given twice; write --topology or --set topology=, "
+              "command line: topology: it is given twice; write --topology or --set topology=, "
               "not both");
     EXPECT_EQ(refusal({{"hosts.mtu", "1024"}, {"hosts.mtu", "2048"}}),
-              "command line:1: hosts.mtu: it is given twice");
+              "command line: hosts.mtu: it is given twice");
     for (const char* key : {"like", "description", "fabrics"})
         EXPECT_EQ(refusal({{key, "x"}}),
-                  fmt::format("command line:1: {}: it has no effect on a command line", key));
+                  fmt::format("command line: {}: it has no effect on a command line", key));
     EXPECT_EQ(refusal({{"hosts.mtu", "1024"}, {"hosts.window", "5"}}), "read");
 }
 

@@ -20,6 +20,12 @@ std::optional<uint64_t> number_of(std::string_view text) {
     return number;
 }
 
+std::string numbered_cables(uint64_t count) {
+    if (count == 0) return "no cable";
+    if (count == 1) return "one cable";
+    return fmt::format("{} cables, #0 to #{}", count, count - 1);
+}
+
 }  // namespace
 
 Names::Names(const topology::Graph& graph)
@@ -70,16 +76,16 @@ base::Result<uint32_t> Names::cable(std::string_view name) const {
         const auto a = node(ends.substr(0, dash));
         const auto b = node(ends.substr(dash + 1));
         if (!a || !b) continue;
+        uint64_t count = 0;
         for (uint32_t i = 0; i < graph_.cables.size(); ++i) {
             const topology::Cable& cable = graph_.cables[i];
             const bool is_it = (cable.a.node == *a && cable.b.node == *b) ||
                                (cable.a.node == *b && cable.b.node == *a);
-            if (is_it && skip-- == 0) return i;
+            if (is_it && count++ == skip) return i;
         }
-        return base::Error{
-            fmt::format("there is no cable '{}'; both nodes are there, but not so "
-                        "many cables between them",
-                        name.substr(0, 60))};
+        return base::Error{fmt::format("there is no cable '{}'; {} and {} are joined by {}",
+                                       name.substr(0, 60), graph_.nodes[*a].name,
+                                       graph_.nodes[*b].name, numbered_cables(count))};
     }
     return base::Error{
         fmt::format("there is no cable '{}'; write the names of the nodes at its "

@@ -23,7 +23,7 @@ std::string_view kind_name(Value::Kind kind) {
 }  // namespace
 
 void Notes::fail(uint32_t line, std::string_view sentence) {
-    if (!error_) error_ = base::Error{fmt::format("{}:{}: {}", file_, line, sentence)};
+    if (!error_) error_ = located(file_, line, sentence);
 }
 
 bool Notes::expect_map(const Value& value, std::string_view what, std::span<const KnownKey> known) {

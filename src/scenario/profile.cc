@@ -50,7 +50,8 @@ std::string unknown_profile(std::string_view name) {
     return fmt::format(
         "there is no profile '{}'; {}", name.substr(0, 60),
         base::did_you_mean(name, names,
-                           "write the path of a file, or one of " + base::joined(names)));
+                           "`tulle list profiles` lists them; a file is written with its path, "
+                           "such as ./mine.yaml"));
 }
 
 // The text of a profile, and its file name for errors.
@@ -125,6 +126,11 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
         if (const Value* like = root->find("like");
             like && notes.expect_text(*like, "like", "ib-ndr"))
             read_named(like->text, like->line, files, steps + 1, profile, notes);
+        const auto has = [&](std::string_view key) { return root->find(key) != nullptr; };
+        if (!has("like") && !has("fabric") && !has("hosts"))
+            notes.fail(1,
+                       "a profile without settings; write like: ib-ndr, or settings of fabric "
+                       "and hosts");
         profile.name = text_of(*root, "name", notes);
         profile.description = text_of(*root, "description", notes);
         if (const Value* place = root->find("place")) read_place(*place, profile, notes);

@@ -55,7 +55,7 @@ TEST(profiles, those_between_servers_leave_out_what_is_inside_one_and_other_simu
 }
 
 TEST(profiles, a_place_that_there_is_not_is_refused) {
-    EXPECT_EQ(error_of("name: mine\nplace: beside\n"),
+    EXPECT_EQ(error_of("like: ib-ndr\nplace: beside\n"),
               "./p.yaml:2: place is 'beside'; write between, inside or peer");
 }
 
@@ -224,6 +224,10 @@ TEST(profiles, those_of_the_peers_have_their_sizes) {
 
 TEST(profiles, what_is_wrong_with_one_is_said_with_file_and_line) {
     EXPECT_EQ(error_of("fabric: {}\n"), "read");
+    for (const char* empty : {"", "name: mine\n"})
+        EXPECT_EQ(error_of(empty),
+                  "./p.yaml:1: a profile without settings; write like: ib-ndr, or settings of "
+                  "fabric and hosts");
     EXPECT_EQ(error_of("fabirc: {}\n"),
               "./p.yaml:1: unknown key 'fabirc' in a profile; did you mean 'fabric'?");
     EXPECT_EQ(error_of("like: ib-ndx\n"),

@@ -253,7 +253,7 @@ private:
     }
 
     void load(const Overrides& overrides) {
-        auto layer = std::make_unique<Layer>("command line");
+        auto layer = std::make_unique<Layer>(std::string(kCommandLine));
         if (const Complaint wrong = check_given_once(overrides)) layer->notes.fail(1, *wrong);
         Value& root = layer->root;
         root.kind = Value::Kind::map;
@@ -262,7 +262,7 @@ private:
         if (!overrides.topology.empty()) child(root, "topology") = text_value(overrides.topology);
         if (overrides.seed) child(root, "seed") = text_value(std::to_string(*overrides.seed));
         for (const auto& [path, text] : overrides.set) {
-            auto value = parse_tree(text, "command line");
+            auto value = parse_tree(text, kCommandLine);
             if (!value) {
                 layer->notes.adopt(value.error());
                 break;

@@ -116,7 +116,7 @@ TEST(scenario, a_command_line_comes_last) {
     EXPECT_EQ(setup.host.mtu, 2'048u);
     overrides.set = {{"fabric.pfc.xof", "1"}};
     EXPECT_EQ(answer(kSmall, files_in_memory({}), overrides),
-              "command line:1: unknown key 'xof' in fabric.pfc; did you mean 'xoff'?");
+              "command line: unknown key 'xof' in fabric.pfc; did you mean 'xoff'?");
     overrides.set = {{"fabric..", "1"}};
     EXPECT_NE(answer(kSmall, files_in_memory({}), overrides), "read");
 }

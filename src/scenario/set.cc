@@ -37,7 +37,7 @@ Value tree_of(const std::vector<std::pair<std::string, std::string>>& settings, 
 std::optional<base::Error> set_settings(
     const std::vector<std::pair<std::string, std::string>>& settings, sim::Setup& setup) {
     if (settings.empty()) return std::nullopt;
-    Notes notes("command line");
+    Notes notes{std::string(kCommandLine)};
     const Value root = tree_of(settings, notes);
     Target target{setup.fabric, setup.host};
     for (const std::string_view section : kSections)

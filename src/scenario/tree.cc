@@ -19,10 +19,6 @@ uint32_t mark_line(const YAML::Mark& mark) {
     return static_cast<uint32_t>(std::max(mark.line, 0) + 1);
 }
 
-base::Error located(std::string_view file, uint32_t line, std::string_view sentence) {
-    return {fmt::format("{}:{}: {}", file, line, sentence)};
-}
-
 // What the parser says of the mistakes that people make most, in plain words.
 std::string in_plain_words(const std::string& message) {
     using namespace YAML::ErrorMsg;
@@ -182,6 +178,12 @@ private:
 };
 
 }  // namespace
+
+base::Error located(std::string_view file, uint32_t line, std::string_view sentence) {
+    if (file == kCommandLine || line == kFromCommandLine)
+        return {fmt::format("{}: {}", kCommandLine, sentence)};
+    return {fmt::format("{}:{}: {}", file, line, sentence)};
+}
 
 const Value* Value::find(std::string_view key) const {
     for (size_t i = 0; i < keys.size(); ++i)

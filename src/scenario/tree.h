@@ -17,6 +17,14 @@ namespace tulle::scenario {
 // Larger scenarios and profiles are refused: large traffic belongs in flow files.
 inline constexpr size_t kMostTextBytes = 4 << 20;
 
+// The name of a command line in errors. It is no file, so errors in it have no line.
+inline constexpr std::string_view kCommandLine = "command line";
+// The line of a value that a command line put into a scenario.
+inline constexpr uint32_t kFromCommandLine = UINT32_MAX;
+
+// An error with its place: "file:line: sentence".
+base::Error located(std::string_view file, uint32_t line, std::string_view sentence);
+
 struct Key {
     std::string name;
     uint32_t line = 0;

@@ -121,13 +121,11 @@ TEST(faults, what_is_wrong_with_one_is_said) {
         with_fault("{at: 1us, cable: h0-leaf0}"),
         "s.yaml:3: what becomes of it is missing; write state: down, state: up or state: flapping");
     EXPECT_EQ(with_fault("{at: 1us, cable: h0-h1, state: down}"),
-              "s.yaml:3: there is no cable 'h0-h1'; both nodes are there, but not so many cables "
-              "between them");
+              "s.yaml:3: there is no cable 'h0-h1'; h0 and h1 are joined by no cable");
     EXPECT_EQ(with_fault("{at: 1us, cable: h0-leaf0, state: dwn}"),
               "s.yaml:3: state: 'dwn' is unknown here; did you mean 'down'?");
     EXPECT_EQ(with_fault("{at: 1us, cable: h0-leaf0#1, state: down}"),
-              "s.yaml:3: there is no cable 'h0-leaf0#1'; both nodes are there, but not so many "
-              "cables between them");
+              "s.yaml:3: there is no cable 'h0-leaf0#1'; h0 and leaf0 are joined by one cable");
     EXPECT_EQ(with_fault("{at: 1us, cable: nonsense, state: down}"),
               "s.yaml:3: there is no cable 'nonsense'; write the names of the nodes at its ends, "
               "such as h0-leaf0");

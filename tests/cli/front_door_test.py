@@ -337,7 +337,7 @@ class Refused(unittest.TestCase):
                                              "    lane_buffer: 3KiB\n")
         self.assertIn("bad.yaml:6: credits.lane_buffer is 3072B", refusal("sim", bad))
         good = self.file("good.yaml", INCAST + "profile: ib-ndr\n")
-        self.assertIn("command line:1: credits.lane_buffer",
+        self.assertIn("command line: credits.lane_buffer",
                       refusal("sim", good, "--set", "fabric.credits.lane_buffer=1KB"))
 
 

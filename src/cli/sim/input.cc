@@ -81,7 +81,7 @@ Result<SimTask> read_trace(const SimInput& input) {
     const std::string path = nlohmann::json(input.source()).dump();
     const char* work = input.chakra.empty() ? "simai: {file" : "chakra: {files";
     std::string text = fmt::format("name: {0}\nwork:\n  - {1}: {0}}}\n", path, work);
-    auto setup = scenario::read_scenario(text, "command line", read_text, *overrides);
+    auto setup = scenario::read_scenario(text, scenario::kCommandLine, read_text, *overrides);
     if (!setup) return setup.error();
     return SimTask{std::move(*setup), {}, std::move(text), {}};
 }
