@@ -397,7 +397,8 @@ private:
     void read_hosts() {
         sim::HostSettings& host = setup().host;
         host.mtu = static_cast<uint32_t>(number("PACKET_PAYLOAD_SIZE", 1'000, 10'240));
-        if (host.mtu < 256) wrong("PACKET_PAYLOAD_SIZE", "it goes from 256 to 10240");
+        if (host.mtu < 256 || host.mtu % 4 != 0)
+            wrong("PACKET_PAYLOAD_SIZE", "it is a multiple of 4 from 256 to 10240");
         const uint64_t interval = number("L2_ACK_INTERVAL", 1, 1 << 20);
         host.ack_every = static_cast<uint32_t>(std::max<uint64_t>(interval, 1));
         // Acknowledgements leave a host in queue 0, which is never paused. Switches of that program

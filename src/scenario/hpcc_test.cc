@@ -157,6 +157,8 @@ TEST(hpcc, what_cannot_be_honoured_is_refused_with_what_to_write) {
     EXPECT_EQ(with("HAS_WIN 1"),
               "c.txt:1: HAS_WIN: windows are not supported; write HAS_WIN "
               "0");
+    EXPECT_EQ(with("PACKET_PAYLOAD_SIZE 1001"),
+              "c.txt:1: PACKET_PAYLOAD_SIZE: it is a multiple of 4 from 256 to 10240");
     EXPECT_EQ(with("L2_BACK_TO_ZERO 1"),
               "c.txt:1: L2_BACK_TO_ZERO: hosts go back to the packet that was lost; write 0");
     EXPECT_EQ(with("TOPOLOGY_FILE fast.txt"),

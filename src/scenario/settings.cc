@@ -340,6 +340,8 @@ Complaint check_together(const Target& target) {
     const bool is_path_mtu = mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
     if (!is_path_mtu && fabric.framing.fixed_header_bytes == 0)
         return fmt::format("hosts.mtu is {}; a path MTU is 256, 512, 1024, 2048 or 4096", mtu);
+    if (mtu % 4 != 0)
+        return fmt::format("hosts.mtu is {}; payloads are padded, so it is a multiple of 4", mtu);
     if (fabric.marking == fabric::Marking::ecn && fabric.ecn.kmin_bytes > fabric.ecn.kmax_bytes)
         return "ecn.kmin is above ecn.kmax";
     const uint32_t packet = mtu + 100;

@@ -230,6 +230,11 @@ TEST(settings, what_does_not_go_together_is_refused) {
               "arbitration is vl_tables, but both tables are empty; write low: [0:4]");
     EXPECT_EQ(together("hosts", "mtu: 1000"),
               "hosts.mtu is 1000; a path MTU is 256, 512, 1024, 2048 or 4096");
+    Target with_fixed_headers;
+    with_fixed_headers.fabric.framing.fixed_header_bytes = 48;
+    with_fixed_headers.host.mtu = 1001;
+    EXPECT_EQ(check_together(with_fixed_headers),
+              "hosts.mtu is 1001; payloads are padded, so it is a multiple of 4");
     EXPECT_EQ(together("hosts", "congestion: {algorithm: fixed_rate}"),
               "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}");
     EXPECT_EQ(together("hosts", "congestion: {algorithm: ib_cc}"),

@@ -38,7 +38,9 @@ def change_number(text, draw):
         return text
     one = draw.choice(found)
     scaled = str(int(float(one[0]) * draw.choice((0.1, 0.5, 2, 10, 1000))))
-    return text[:one.start()] + draw.choice((*NUMBERS, scaled, scaled)) + text[one.end():]
+    near = str(int(float(one[0])) + draw.choice((-1, 1)))
+    number = draw.choice((*NUMBERS, scaled, scaled, near, near))
+    return text[:one.start()] + number + text[one.end():]
 
 
 def swap_words(text, draw):
