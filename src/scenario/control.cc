@@ -20,25 +20,27 @@ constexpr KnownKey kControlKeys[] = {
      "(Ethernet with IP), or build a spanning tree by RSTP (RoCE v1). native: whichever of these "
      "the fabric has"},
     {"light", "duration or off",
-     "from a cable's loss of light to its ends' knowing it, 1ms by default; off: with BGP and "
-     "RSTP, timers have to find out; with a subnet manager, at once"},
-    {"manager", "host", "with sweep: where the subnet manager lives, 0 by default"},
-    {"standby", "host", "with sweep: where a second one does, which takes over from the first"},
-    {"route_time", "duration",
-     "with sweep: of routing, for each entry of a table; 50ns by default"},
-    {"keepalive", "duration", "with BGP: between keepalives, 60s by default"},
+     "time until the ends of a cable notice that it lost light, 1ms by default; off: BGP and RSTP "
+     "have to wait for their timers, a subnet manager learns at once"},
+    {"manager", "host", "with sweep: the host of the subnet manager, 0 by default"},
+    {"standby", "host",
+     "with sweep: the host of a second one, which takes over if the first fails"},
+    {"route_time", "duration", "with sweep: routing time for each table entry; 50ns by default"},
+    {"keepalive", "duration", "with BGP: time between keepalives, 60s by default"},
     {"hold", "duration",
-     "with BGP: so long without one, and the neighbour is dead; 180s by default"},
+     "with BGP: a neighbour that sends nothing for this long is dead; 180s by default"},
     {"bfd", "duration or off",
-     "with BGP: between hellos of BFD, three of which may be lost; off by default"},
+     "with BGP: time between hellos of BFD, three of which may be lost; off by default"},
     {"systems", "one of tier, switch",
      "with BGP: whether switches of one tier share an autonomous system, as RFC 7938 has "
      "it, or each has its own; tier by default"},
-    {"message_time", "duration", "with distributed: to handle a message, 50us by default"},
-    {"install_time", "duration", "with BGP: to write an entry of the table, 50us by default"},
-    {"hello", "duration", "with RSTP: between hellos, three of which may be lost; 2s by default"},
+    {"message_time", "duration", "with distributed: time to handle a message, 50us by default"},
+    {"install_time", "duration", "with BGP: time to write a table entry, 50us by default"},
+    {"hello", "duration",
+     "with RSTP: time between hellos, three of which may be lost; 2s by default"},
     {"forward_delay", "duration",
-     "with RSTP: twice that a port waits whose neighbour does not answer; 15s by default"},
+     "with RSTP: half the time that a port waits for a neighbour that does not answer; 15s by "
+     "default"},
 };
 
 constexpr std::string_view kOfSweep[] = {"manager", "standby", "route_time"};

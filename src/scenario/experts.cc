@@ -8,23 +8,26 @@ namespace tulle::scenario {
 namespace {
 
 constexpr KnownKey kExpertKeys[] = {
-    {"ranks", "GPUs", "that have the experts between them; all by default"},
-    {"tokens", "number", "of each GPU; 4096 by default, 128 with mode: low_latency"},
+    {"ranks", "GPUs", "the GPUs that hold the experts; all by default"},
+    {"tokens", "number", "tokens of each GPU; 4096 by default, 128 with mode: low_latency"},
     {"hidden", "number", "values of a token; 7168 by default"},
-    {"experts", "number", "of all GPUs; 256 by default"},
+    {"experts", "number", "experts of all GPUs together; 256 by default"},
     {"experts_of_token", "number", "8 by default"},
-    {"servers_of_token", "number", "that a token goes to at most; 4 by default"},
+    {"servers_of_token", "number", "largest number of servers that a token goes to; 4 by default"},
     {"mode", "one of normal, low_latency",
-     "once to each server and handed on there, or straight to each expert; normal by default"},
-    {"hot", "number", "how many times as likely an eighth of the experts is; 1 by default"},
-    {"chunk", "number", "tokens of a message between servers; 32 by default"},
-    {"attention", "duration", "that a layer computes before its tokens go out; 0 by default"},
+     "normal: a token goes once to each server and is forwarded there; low_latency: it goes "
+     "directly to each expert. normal by default"},
+    {"hot", "number",
+     "by what factor an eighth of the experts is likelier than the others; 1 by default"},
+    {"chunk", "number", "tokens in a message between servers; 32 by default"},
+    {"attention", "duration", "computing time of a layer before its tokens are sent; 0 by default"},
     {"compute", "duration",
-     "of experts with an average number of tokens, others in proportion; 0 by default"},
-    {"layers", "number", "one after the other; 1 by default"},
-    {"micro_batches", "number",
-     "1 or 2, each with so many tokens: one computes while the other's tokens are under way; 1 by "
+     "computing time of an expert with the average number of tokens, others in proportion; 0 by "
      "default"},
+    {"layers", "number", "number of layers, one after the other; 1 by default"},
+    {"micro_batches", "number",
+     "1 or 2, each with `tokens` tokens: one computes while the tokens of the other are in flight; "
+     "1 by default"},
 };
 
 }  // namespace

@@ -27,8 +27,9 @@ constexpr KnownKey kCableKeys[] = {
     {"rate", "rate", "both ways"},
     {"delay", "duration", "both ways"},
     {"loss", "part", "of packets that are lost, such as 1e-4"},
-    {"error_rate", "part", "of bits that are wrong, in place of link.error_rate"},
-    {"from", "node", "loss and error_rate are of what this end sends; without it, both ways"},
+    {"error_rate", "part", "part of bits that are wrong, instead of link.error_rate"},
+    {"from", "node",
+     "loss and error_rate apply to what this end sends; without it, to both directions"},
 };
 
 constexpr std::array<std::string_view, 22> kOfOneSwitch = {

@@ -14,26 +14,27 @@ namespace tulle::scenario {
 namespace {
 
 constexpr KnownKey kFaultKeys[] = {
-    {"at", "duration", "when"},
+    {"at", "duration", "when it happens"},
     {"cable", "cable", "such as leaf0-spine1, or leaf0-spine1#1 for the second of them"},
     {"switch", "switch", "by name"},
-    {"port", "number", "with `switch`: one port of it, counted from 0, and the cable there"},
+    {"port", "number", "with `switch`: one of its ports, counted from 0, and the cable there"},
     {"host", "host", "number or name"},
     {"manager", "word `down`", "the subnet manager dies, with control: sweep"},
     {"state", "one of down, up, flapping",
-     "of the cable, switch or port, from then on; flapping: down and up again, `times` times"},
-    {"every", "duration", "with flapping: from one outage to the next; half of it it is down"},
-    {"times", "number", "with flapping: outages, 1 to 1000"},
+     "new state of the cable, switch or port; flapping: down and up again, `times` times"},
+    {"every", "duration",
+     "with flapping: time from one outage to the next; it is down for half of this time"},
+    {"times", "number", "with flapping: number of outages, 1 to 1000"},
     {"pause_storm", "on or off", "the host's adapter pauses its link again and again"},
     {"slow_receiver", "rate", "the host takes no more than this from its adapter"},
 };
 
 constexpr KnownKey kQosKeys[] = {
     {"node", "node", "a switch or host, by name"},
-    {"pfc_priorities", "list of lanes", "that are lossless there"},
-    {"strict", "list of lanes", "that go first there"},
-    {"weights", "list of numbers", "of the other lanes there"},
-    {"willing", "yes or no", "whether the node takes over what its neighbour says (DCBX)"},
+    {"pfc_priorities", "list of lanes", "the lossless priorities of this node"},
+    {"strict", "list of lanes", "the lanes with strict priority at this node"},
+    {"weights", "list of numbers", "weights of the other lanes at this node"},
+    {"willing", "yes or no", "whether the node adopts the settings of its neighbour (DCBX)"},
 };
 
 class FaultReader {

@@ -21,31 +21,30 @@ namespace {
 
 constexpr KnownKey kGpuKeys[] = {
     {"hosts", "hosts",
-     "each with a GPU, such as [0-63]; by default all but those called storage0 and so on"},
+     "the hosts with a GPU, such as [0-63]; by default all but those called storage0 and so on"},
     {"per_nic", "number",
      "GPUs that share a host's adapter, 1 by default; more need a scale_up network between them"},
     {"per_server", "number",
-     "GPUs in a row that share a server; by default as the topology says, a rail each"},
+     "number of consecutive GPUs in a server; by default as the topology says, one for each rail"},
     {"server", "file",
-     "NCCL's topology of a server, XML (NCCL_TOPO_DUMP_FILE): its GPUs, network ports and NVLink "
-     "or "
-     "PCI Express say what per_server, per_nic and scale_up are, unless those are given"},
+     "NCCL's topology of a server, XML (NCCL_TOPO_DUMP_FILE); per_server, per_nic and scale_up "
+     "follow from its GPUs, network ports and NVLink or PCI Express, unless they are given"},
     {"scale_up", "profile, map or none",
-     "of the network inside servers: a built-in profile, the path of one, or a map; none by "
-     "default"},
+     "the network inside servers: a built-in profile, the path of one, or a map; none by default"},
     {"generation", "one of volta, ampere, hopper, blackwell",
-     "whose step times a collective library has; by default as fast as the scale_up network is"},
+     "the step times of the collective library are those of this generation; by default of the "
+     "scale_up network's"},
     {"memory", "number",
-     "devices of memory that the GPUs of a server share, each with a port of the scale_up network; "
-     "0 by default. With some, its switches do not add up"},
-    {"slow", "list of maps", "GPUs that take longer: see below"},
+     "number of memory devices that the GPUs of a server share, each with a port of the scale_up "
+     "network; 0 by default. With memory devices the switches of that network do not add up"},
+    {"slow", "list of maps", "GPUs that are slower: see below"},
 };
 
 constexpr KnownKey kSlowKeys[] = {
     {"gpus", "GPUs", "such as [3, 8-15]"},
-    {"compute", "ratio", "how much longer their computing takes, such as 3/2"},
+    {"compute", "ratio", "by what factor their computing is slower, such as 3/2"},
     {"reaction", "ratio",
-     "how much longer they take from what a message waits for to its doorbell"},
+     "by what factor their time from an event to the doorbell of the next message is longer"},
 };
 
 constexpr workload::Generation kGenerations[] = {

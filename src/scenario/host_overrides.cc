@@ -12,7 +12,7 @@ namespace {
 
 constexpr KnownKey kOverrideKeys[] = {
     {"match", "name", "hosts by name: h3, h1* or gpu?-rail0"},
-    {"rate", "rate", "of the adapter: of its cable, in both directions"},
+    {"rate", "rate", "rate of the adapter and its cable, in both directions"},
     {"send_latency", "duration", "as `hosts.send_latency`, for these hosts"},
     {"receive_latency", "duration", "as `hosts.receive_latency`"},
     {"receive_buffer", "size", "as `hosts.receive_buffer`"},

@@ -21,39 +21,39 @@ std::vector<Setting> transport_settings() {
          choice<sim::Service>(TULLE_AT(host.service), {{"reliable", sim::Service::reliable},
                                                        {"unreliable", sim::Service::unreliable},
                                                        {"rd", sim::Service::datagram}}),
-         "of messages: with acknowledgements (RC); or without (UC), which wants a fabric that "
-         "loses "
-         "nothing: what is lost stays lost; or reliable datagrams (RD), all between two hosts over "
-         "one context, one at a time"},
+         "reliable: with acknowledgements (RC); unreliable: without (UC), so lost data stays lost; "
+         "rd: reliable datagrams (RD), one message at a time between two hosts"},
         {"hosts.loss", Use::always,
          choice<LossPolicy>(TULLE_AT(host.loss),
                             {{"go_back_n", LossPolicy::go_back_n},
                              {"selective_repeat", LossPolicy::selective_repeat}}),
-         "what is sent again after a loss: all since, or what is missing"},
+         "what is retransmitted after a loss: everything since, or what is missing"},
         {"hosts.mtu", Use::always, number<uint32_t>(TULLE_AT(host.mtu), 256, 10'240),
-         "payload of a full packet: 256, 512, 1024, 2048 or 4096; others with fixed headers only"},
+         "payload of a full packet: 256, 512, 1024, 2048 or 4096; with fixed headers any multiple "
+         "of 4"},
         {"hosts.reorder_tolerance", Use::always,
          number<uint32_t>(TULLE_AT(host.reorder_tolerance), 0, 1 << 15),
          "with selective repeat: packets that may overtake a late one before it counts as lost"},
         {"hosts.reorder_packets", Use::always,
          number<uint32_t>(TULLE_AT(host.reorder_packets), 2, 1 << 15),
-         "with selective repeat: how far ahead of a missing packet others are sent and kept"},
+         "with selective repeat: how many packets after a missing one are sent and kept"},
         {"hosts.delivery", Use::always,
          choice<Delivery>(TULLE_AT(host.delivery), {{"ordered", Delivery::ordered},
                                                     {"placed", Delivery::placed},
                                                     {"unordered", Delivery::unordered}}),
-         "with selective repeat: packets are taken in order (RC); or data of WRITEs goes to memory "
-         "as it comes and messages complete in order (placed); or each message completes when it "
-         "is whole"},
+         "with selective repeat. ordered: packets are taken in order (RC); placed: data of WRITEs "
+         "goes to memory as it arrives, and messages complete in order; unordered: each message "
+         "completes when all of it has arrived"},
         {"hosts.paths.policy", Use::spread,
          choice<PathPolicy>(TULLE_AT(host.paths.policy), {{"one", PathPolicy::one},
                                                           {"oblivious", PathPolicy::oblivious},
                                                           {"bitmap", PathPolicy::bitmap},
                                                           {"reps", PathPolicy::reps},
                                                           {"round_trip", PathPolicy::round_trip}}),
-         "which entropy value a sender gives its next packet, that switches choose a path by "
-         "(fabric.route.choice: ecmp): always the same; all in turn; those without trouble; those "
-         "that came back unmarked; those with a short round trip"},
+         "how a sender chooses the entropy value of a packet, from which switches choose a path "
+         "(fabric.route.choice: ecmp). one: always the same; oblivious: all in turn; bitmap: those "
+         "without congestion; reps: those that came back unmarked; round_trip: those with a short "
+         "round trip"},
         {"hosts.paths.count", Use::spread,
          Field{"power of two from 2 to 4096",
                [](Target& target, const Value& value) -> Complaint {
@@ -63,37 +63,38 @@ std::vector<Setting> transport_settings() {
                    target.host.paths.count = static_cast<uint32_t>(count);
                    return std::nullopt;
                }},
-         "entropy values of a queue pair"},
+         "number of entropy values of a queue pair"},
         {"hosts.answers_apart", Use::always, yes_no(TULLE_AT(host.answers_apart)),
          "whether acknowledgements travel in the class of notifications "
-         "(congestion.notifications.level and dscp), before data, as Ultra Ethernet's do"},
+         "(congestion.notifications.level and dscp), before data, as in Ultra Ethernet"},
         {"hosts.ack_every", Use::always, number<uint32_t>(TULLE_AT(host.ack_every), 1, 1 << 15),
          "packets between requests for an acknowledgement"},
         {"hosts.coalesce_acks", Use::always, yes_no(TULLE_AT(host.coalesce_acks)),
-         "whether an acknowledgement that waits is replaced by the next one"},
+         "whether a newer acknowledgement replaces one that still waits to be sent"},
         {"hosts.window", Use::always, number<uint32_t>(TULLE_AT(host.window_packets), 0, 1 << 22),
-         "packets in flight of a queue pair; 0: as many as the transport allows. With selective "
-         "repeat, those that the receiver is known to have do not count"},
+         "packets in flight of a queue pair; 0: limited by the transport only. With selective "
+         "repeat, packets that are known to have arrived do not count"},
         {"hosts.ack_timeout", Use::always, number<uint8_t>(TULLE_AT(host.ack_timeout), 0, 31),
-         "4.096 us times 2 to the power of this; 0: none"},
+         "the retransmission timeout: 4.096 us times 2 to the power of this; 0: none"},
         {"hosts.timeout.high", Use::always, duration(TULLE_AT(host.timeouts.high)),
-         "instead of ack_timeout: how long silence lasts before it counts as loss, doubled with "
-         "each timeout in a row; 0: ack_timeout"},
+         "the retransmission timeout instead of ack_timeout, doubled with each timeout in a row; "
+         "0: ack_timeout"},
         {"hosts.timeout.low", Use::always, duration(TULLE_AT(host.timeouts.low)),
-         "the same with few packets in flight; 0: as high"},
+         "the same while few packets are in flight; 0: as high"},
         {"hosts.timeout.few", Use::always,
          number<uint32_t>(TULLE_AT(host.timeouts.few_packets), 0, 1 << 15),
-         "so many packets in flight are few"},
+         "how many packets in flight count as few"},
         {"hosts.retry_count", Use::always, number<uint8_t>(TULLE_AT(host.retry_count), 0, 7),
          "timeouts before a queue pair gives up"},
         {"hosts.send_latency", Use::always, duration(TULLE_AT(host.send_latency)),
-         "from the doorbell to the first bit"},
+         "time from the doorbell to the first bit"},
         {"hosts.receive_latency", Use::always, duration(TULLE_AT(host.receive_latency)),
-         "from the last bit to the completion"},
+         "time from the last bit to the completion"},
         {"hosts.receive_buffer", Use::always, size64(TULLE_AT(host.receive_buffer_bytes)),
-         "of an adapter, before it holds up its link"},
+         "buffer of an adapter; when it is full, it stops its link"},
         {"hosts.reaction", Use::always, duration(TULLE_AT(host.reaction)),
-         "from what a rank of a program waits for to the doorbell of what it sends then"},
+         "time that a rank of a program takes from the event that it waits for to the doorbell of "
+         "its next message"},
     };
 }
 
@@ -101,23 +102,23 @@ std::vector<Setting> transport_settings() {
 std::vector<Setting> machine_settings() {
     return {
         {"hosts.send_toll.per_packet", Use::always, duration(TULLE_AT(host.send_toll.per_packet)),
-         "from memory to the adapter packets go one after another; each takes this"},
+         "time of each packet on its way from memory to the adapter, one packet after another"},
         {"hosts.send_toll.rate", Use::always, rate_or_off(TULLE_AT(host.send_toll.rate)),
-         "and its payload takes its time at this rate: PCI Express, or the kernel's work"},
+         "rate of payload on that way: PCI Express, or the work of the kernel"},
         {"hosts.receive_toll.per_packet", Use::always,
          duration(TULLE_AT(host.receive_toll.per_packet)), "the same from the adapter to memory"},
         {"hosts.receive_toll.rate", Use::always, rate_or_off(TULLE_AT(host.receive_toll.rate)),
-         "the same; what waits fills hosts.receive_buffer"},
+         "the same; packets that wait fill hosts.receive_buffer"},
         {"hosts.memory.latency", Use::always, duration(TULLE_AT(host.memory.latency)),
-         "a message's first packet is fetched from memory before it goes, and so is the first of a "
-         "READ's answer: the latency of that read, across the bus and back"},
+         "time of the read, across the bus and back, that fetches the first packet of a message or "
+         "of a READ's answer from memory"},
         {"hosts.memory.rate", Use::always, rate_or_off(TULLE_AT(host.memory.rate)),
-         "of the bus: what a first packet takes besides, and what a packet takes into memory once "
-         "it is whole; off: nothing"},
+         "rate of the bus: it delays the first packet of a message on its way out, and each whole "
+         "packet on its way into memory; off: no delay"},
         {"hosts.memory.max_inline", Use::always, size32(TULLE_AT(host.memory.max_inline)),
-         "messages up to this size come with the doorbell and are not fetched"},
+         "largest message that comes with the doorbell and is not fetched from memory"},
         {"hosts.cpu.per_message_sent", Use::always, duration(TULLE_AT(host.cpu.per_message_sent)),
-         "time of processors, for the report alone; what slows traffic down is a toll"},
+         "CPU time for the report alone; tolls are what slows traffic down"},
         {"hosts.cpu.per_message_received", Use::always,
          duration(TULLE_AT(host.cpu.per_message_received)), "the same"},
         {"hosts.cpu.per_packet_sent", Use::always, duration(TULLE_AT(host.cpu.per_packet_sent)),
@@ -129,13 +130,14 @@ std::vector<Setting> machine_settings() {
         {"hosts.cpu.per_kib_received", Use::always,
          duration_a_kib(TULLE_AT(host.cpu.per_byte_received_e18)), "the same"},
         {"hosts.staging.on", Use::always, yes_no(TULLE_AT(host.staging.is_on)),
-         "without GPUDirect: messages of a program are copied through host memory at both ends"},
+         "whether messages of a program are copied through host memory at both ends, as without "
+         "GPUDirect"},
         {"hosts.staging.latency", Use::staging, duration(TULLE_AT(host.staging.latency)),
-         "of each copy"},
+         "latency of each copy"},
         {"hosts.staging.rate", Use::staging, rate(TULLE_AT(host.staging.rate)),
-         "of copies, one after another in each direction"},
+         "rate of copies, one after another in each direction"},
         {"hosts.staging.cpu_per_copy", Use::staging, duration(TULLE_AT(host.staging.cpu_per_copy)),
-         "time of processors"},
+         "CPU time of each copy"},
     };
 }
 
@@ -174,15 +176,17 @@ Field algorithm_field() {
 std::vector<Setting> congestion_settings() {
     return {
         {"hosts.congestion.algorithm", Use::always, algorithm_field(),
-         "what a queue pair does about congestion; a file is a plug-in, ./mine.so or "
+         "the congestion control of a queue pair; a file is a plug-in, ./mine.so or "
          "./mine.so:key=value:key=value (docs/EXTENDING.md)"},
         {"hosts.congestion.notifications.way", Use::notifications,
          choice<NotificationSettings::Way>(TULLE_AT(host.notifications.way),
                                            {{"packet", NotificationSettings::Way::packet},
                                             {"answer", NotificationSettings::Way::answer}}),
-         "how a receiver tells of marks: a packet of its own (CNP), or BECN in its next answer"},
+         "how a receiver reports marks: in a packet of its own (CNP), or as BECN in its next "
+         "answer"},
         {"hosts.congestion.notifications.interval", Use::notifications,
-         duration(TULLE_AT(host.notifications.interval)), "least time between two of a queue pair"},
+         duration(TULLE_AT(host.notifications.interval)),
+         "shortest time between two notifications of a queue pair"},
         {"hosts.congestion.notifications.level", Use::notification_packets,
          number<uint8_t>(TULLE_AT(host.notifications.service_level), 0, 15),
          "service level or priority of notification packets"},
@@ -194,7 +198,7 @@ std::vector<Setting> congestion_settings() {
                    target.host.notifications.traffic_class = static_cast<uint8_t>(dscp << 2);
                    return std::nullopt;
                }},
-         "of notification packets"},
+         "DSCP of notification packets"},
     };
 }
 

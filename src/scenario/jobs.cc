@@ -37,33 +37,37 @@ constexpr uint64_t kMostChannels = 1024;
 constexpr uint32_t kMostChannelsOfAll = 0xffff;
 
 constexpr KnownKey kBytes = {"bytes", "size",
-                             "of the larger of a rank's two buffers, as nccl-tests counts"};
-constexpr KnownKey kSizes = {"sizes", "map of from, to and factor",
-                             "instead of `bytes`: one after the other, such as {from: 8B, to: "
-                             "1GiB, factor: 2}"};
-constexpr KnownKey kRanks = {"ranks", "GPUs", "that take part, such as [0-7, 16]; all by default"};
-constexpr KnownKey kRepeat = {"repeat", "number", "so many times; 1 by default"};
-constexpr KnownKey kChannels = {"channels", "number",
-                                "parts of the data that go their own way, 1 to 1024; by default a "
-                                "ring or tree for each rail, fewer for few bytes, otherwise 1"};
-constexpr KnownKey kChunk = {"chunk", "size",
-                             "of a message at most; by default as the library cuts, 512KiB "
-                             "without one"};
-constexpr KnownKey kProtocol = {"protocol", "one of auto, simple, ll, ll128, none",
-                                "of the library: how it says that data are there; auto by default. "
-                                "none: bare messages, hosts.reaction after what they wait for"};
+                             "size of the larger of a rank's two buffers, as in nccl-tests"};
+constexpr KnownKey kSizes = {
+    "sizes", "map of from, to and factor",
+    "instead of `bytes`: several sizes one after another, such as {from: 8B, to: 1GiB, factor: 2}"};
+constexpr KnownKey kRanks = {"ranks", "GPUs",
+                             "the GPUs that take part, such as [0-7, 16]; all by default"};
+constexpr KnownKey kRepeat = {"repeat", "number", "how often; 1 by default"};
+constexpr KnownKey kChannels = {
+    "channels", "number",
+    "number of parts of the data with a path of their own, 1 to 1024; by default a ring or tree "
+    "for each rail, fewer for few bytes, otherwise 1"};
+constexpr KnownKey kChunk = {
+    "chunk", "size",
+    "size of the largest message; by default as the library cuts, 512KiB without a library"};
+constexpr KnownKey kProtocol = {
+    "protocol", "one of auto, simple, ll, ll128, none",
+    "protocol of the library, by which a receiver learns that data have arrived; auto by default. "
+    "none: plain messages, each hosts.reaction after the event that it waits for"};
 constexpr KnownKey kWindow = {"window", "number",
-                              "messages of a connection on their way; 8 by default, 0: any number"};
+                              "messages in flight on a connection; 8 by default, 0: no limit"};
 constexpr KnownKey kBetween = {"between", "one of ring, tree, halving_doubling, in_network",
-                               "of two_level: along the rails; ring by default"};
+                               "with two_level: the algorithm along the rails; ring by default"};
 constexpr KnownKey kInSwitch = {"in_switch", "yes or no",
-                                "of two_level: the switches inside servers add up and copy"};
+                                "with two_level: the switches inside servers add up and copy"};
 constexpr KnownKey kPeers = {"peers", "number",
-                             "of direct: others outside the server that a rank sends to at once; 8 "
-                             "by default, 0: all"};
-constexpr KnownKey kPxn = {"pxn", "yes or no",
-                           "by way of the own server's GPU on the receiver's rail, as NCCL's PXN"};
-constexpr KnownKey kRoot = {"root", "GPU", "whose data it is; the first by default"};
+                             "with direct: number of ranks in other servers that a rank sends to "
+                             "at once; 8 by default, 0: all"};
+constexpr KnownKey kPxn = {
+    "pxn", "yes or no",
+    "send through the GPU of the own server that is on the receiver's rail, as NCCL's PXN"};
+constexpr KnownKey kRoot = {"root", "GPU", "the GPU with the data; the first by default"};
 
 KnownKey algorithm_key(std::string_view type) {
     return {"algorithm", type, "by default auto: what NCCL's cost model says is fastest"};
@@ -90,7 +94,7 @@ const std::vector<WorkKind> kOwnKinds = {
     {{"job", "map", "several steps one after the other; jobs run at the same time"},
      {kRanks,
       kRepeat,
-      {"steps", "list", "each is one of the collectives above without ranks, or compute: 1ms"}}},
+      {"steps", "list", "each is a collective as above without ranks, or compute: 1ms"}}},
     {{"training", "map", "one step of training a model"},
      {training_keys().begin(), training_keys().end()}},
     {{"experts", "map", "layers of experts: tokens go out and come back as DeepEP moves them"},
@@ -101,21 +105,21 @@ const std::vector<WorkKind> kOwnKinds = {
      {memory_keys().begin(), memory_keys().end()}},
     {{"storage", "map", "reads or writes in the background, of the shape of NVMe over fabrics"},
      {{"targets", "hosts", "such as [storage0]; by default all hosts without a GPU"},
-      {"initiators", "GPUs", "that read or write; all by default"},
+      {"initiators", "GPUs", "the GPUs that read or write; all by default"},
       {"operation", "one of read, write", "read by default"},
-      {"bytes", "size", "of each initiator in all"},
-      {"block", "size", "of one command; 128KiB by default"},
-      {"depth", "number", "commands outstanding; 32 by default"},
-      {"in_capsule", "size", "of a write that goes along with its command at most; 0 by default"},
-      {"drives", "map", "of each target; without them nothing takes time there"}}},
+      {"bytes", "size", "total of each initiator"},
+      {"block", "size", "size of one command; 128KiB by default"},
+      {"depth", "number", "outstanding commands of an initiator; 32 by default"},
+      {"in_capsule", "size", "largest write whose data travel with its command; 0 by default"},
+      {"drives", "map", "the drives of each target; without drives, commands take no time there"}}},
 };
 
 constexpr KnownKey kDriveKeys[] = {
-    {"count", "number", "of each target; 1 by default"},
+    {"count", "number", "drives of each target; 1 by default"},
     {"latency", "duration",
-     "of a command, beside those of others; by default 80us of a read, as flash, and 20us of a "
-     "write, both chosen"},
-    {"rate", "rate", "of a drive, one block after the other; 56Gbps by default, chosen"},
+     "latency of a command; commands overlap; by default 80us for a read, as of flash, and 20us "
+     "for a write, both chosen"},
+    {"rate", "rate", "rate of a drive, one block after another; 56Gbps by default, chosen"},
 };
 
 constexpr KnownKey kStepKeys[] = {
@@ -124,8 +128,8 @@ constexpr KnownKey kStepKeys[] = {
     {"all_gather", "map", "as an entry of work"},
     {"all_to_all", "map", "as an entry of work"},
     {"broadcast", "map", "as an entry of work"},
-    {"compute", "duration", "that each rank takes"},
-    {"name", "text", "what reports call the step; by default its kind"},
+    {"compute", "duration", "computing time of each rank"},
+    {"name", "text", "the name of the step in reports; by default its kind"},
 };
 
 constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce_scatter,

@@ -8,25 +8,26 @@ namespace tulle::scenario {
 namespace {
 
 constexpr KnownKey kMemoryKeys[] = {
-    {"ranks", "GPUs", "that load or store; all by default"},
+    {"ranks", "GPUs", "the GPUs that load or store; all by default"},
     {"operation", "one of load, store, copy",
-     "a line at a time, or blocks of 64KiB as a copy engine fetches them; load by default"},
-    {"bytes", "size", "of each GPU in all"},
-    {"line", "size", "of one request; 256 bytes by default, 64KiB of a copy"},
-    {"outstanding", "number", "requests of a GPU under way; 64 by default, chosen"},
+     "one line at a time, or blocks of 64KiB as a copy engine does; load by default"},
+    {"bytes", "size", "total of each GPU"},
+    {"line", "size", "size of one request; 256 bytes by default, 64KiB for a copy"},
+    {"outstanding", "number", "outstanding requests of a GPU; 64 by default, chosen"},
     {"hardware", "duration",
-     "at either end before a message leaves; by default hosts.reaction of the scale_up network"},
-    {"latency", "duration", "of a device, beside other requests; 100ns by default, chosen"},
-    {"rate", "rate", "of a device; 512Gbps by default, chosen"},
+     "time at each end before a message is sent; by default hosts.reaction of the scale_up "
+     "network"},
+    {"latency", "duration", "latency of a device; requests overlap; 100ns by default, chosen"},
+    {"rate", "rate", "rate of a device; 512Gbps by default, chosen"},
 };
 
 constexpr KnownKey kStateKeys[] = {
-    {"line", "size", "of one request; 1MiB by default, as a copy engine"},
-    {"outstanding", "number", "requests of a GPU under way; 64 by default"},
-    {"hardware", "duration", "as of `memory`"},
-    {"latency", "duration", "as of `memory`"},
-    {"rate", "rate", "as of `memory`"},
-    {"capacity", "size", "of a KV cache: of each GPU; 256GiB by default, chosen"},
+    {"line", "size", "size of one request; 1MiB by default, as of a copy engine"},
+    {"outstanding", "number", "outstanding requests of a GPU; 64 by default"},
+    {"hardware", "duration", "as in `memory`"},
+    {"latency", "duration", "as in `memory`"},
+    {"rate", "rate", "as in `memory`"},
+    {"capacity", "size", "size of the KV cache of each GPU; 256GiB by default, chosen"},
 };
 
 }  // namespace

@@ -11,21 +11,21 @@ namespace {
 using workload::Model;
 
 constexpr KnownKey kModelKeys[] = {
-    {"layers", "number", "all alike"},
+    {"layers", "number", "number of layers, all alike"},
     {"hidden", "number", "width"},
     {"feed_forward", "number", "width of the inner layer; 4 times hidden by default"},
-    {"heads", "number", "of attention"},
-    {"kv_heads", "number", "as many as heads by default"},
+    {"heads", "number", "number of attention heads"},
+    {"kv_heads", "number", "heads of keys and values; as many as heads by default"},
     {"head_size", "number", "hidden / heads by default"},
-    {"vocabulary", "number", "of tokens"},
-    {"sequence", "number", "tokens of a sample"},
+    {"vocabulary", "number", "number of different tokens"},
+    {"sequence", "number", "tokens in a sequence"},
     {"gated", "yes or no", "three matrices in the feed-forward layer, not two; yes by default"},
     {"classic", "yes or no", "GPT: biases, and one matrix for embedding and output"},
-    {"experts", "number", "of a layer; none by default"},
-    {"experts_of_token", "number", "that a token goes to"},
-    {"shared_experts", "number", "that all tokens go to"},
+    {"experts", "number", "experts of a layer; none by default"},
+    {"experts_of_token", "number", "experts that each token goes to"},
+    {"shared_experts", "number", "experts that all tokens go to"},
     {"expert_feed_forward", "number", "width of the inner layer of an expert"},
-    {"dense_layers", "number", "the first ones, without experts"},
+    {"dense_layers", "number", "number of first layers without experts"},
 };
 
 void read_shape(KeyReader& reader, const Value& map, Model& model) {

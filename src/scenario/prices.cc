@@ -22,7 +22,7 @@ constexpr KnownKey kPriceFileKeys[] = {
     {"fibre", "list", "between transceivers"},
 };
 constexpr KnownKey kPartKeys[] = {
-    {"name", "text", "what reports call it"},
+    {"name", "text", "the name in reports"},
     {"link", "one of infiniband, ethernet, any", "where it serves"},
     {"rate", "rate", "of a port"},
     {"ports", "number", "of a switch"},

@@ -12,15 +12,15 @@ namespace tulle::scenario {
 namespace {
 
 constexpr KnownKey kProfileKeys[] = {
-    {"name", "text", "what reports call the fabric"},
+    {"name", "text", "the name of the fabric in reports"},
     {"description", "text", "one line for lists"},
     {"place", "between, inside or peer",
      "what it connects: servers, the GPUs inside one, or what another simulator models; `compare "
      "--fabrics all` takes those between servers"},
-    {"like", "profile", "another profile, whose settings come before these"},
+    {"like", "profile", "another profile, which this one changes"},
     {"beyond", "map of gpus and profile",
-     "inside servers with more GPUs than this another profile holds, such as {gpus: 8, profile: "
-     "nvlink5-rack}"},
+     "another profile for the inside of servers with more GPUs than this, such as {gpus: 8, "
+     "profile: nvlink5-rack}"},
     {"fabric", "settings", "links, switches, loss, routes and marking"},
     {"hosts", "settings", "the transport of hosts and their congestion control"},
 };

@@ -72,7 +72,7 @@ std::string use_text(const Setting& setting) {
         case Use::back_pressure: return "with `back_pressure.above`";
         case Use::algorithm:
             return fmt::format("with `algorithm: {}`", transport::name_of(setting.algorithm));
-        case Use::notifications: return "with an algorithm that heeds them: " + heeding_text();
+        case Use::notifications: return "with an algorithm that reacts to them: " + heeding_text();
         case Use::notification_packets: return "with `notifications.way: packet`";
         case Use::staging: return "with `staging.on: yes`";
         case Use::spread: return "without `delivery: ordered`";
@@ -93,7 +93,7 @@ std::string settings_table(std::string_view section) {
 std::string host_overrides_text() {
     return fmt::format(
         "\nHosts may differ from the others: `hosts.overrides` is a list of\n\n{}"
-        "\nOf two entries that match a host the later one counts.\n",
+        "\nIf two entries match a host, the later one counts.\n",
         table(host_override_keys()));
 }
 
@@ -103,113 +103,114 @@ std::string gpus_text() {
 }
 
 constexpr std::string_view kTrainingNotes =
-    R"(A model that does not fit into the memory of its GPUs is refused. A layer takes its
-operations at the efficiency of the GPU. Each rank computes in the order of its schedule. It gathers
-parameters (`zero` 1 to 3) a bucket of layers ahead, and sums gradients up bucket by bucket behind
-the backward pass; with `zero: 3` both in each micro-batch, otherwise once a step. What is
-simplified:
+    R"(A model that does not fit into the memory of its GPUs is refused. The computing time of a
+layer is its operations divided by the rate of the GPU at its efficiency. Each rank computes in the
+order of its schedule. It gathers parameters (`zero` 1 to 3) one bucket of layers ahead, and sums
+gradients bucket by bucket during the backward pass: in each micro-batch with `zero: 3`, otherwise
+once in a step. What is simplified:
 
-- With `layers: once` collectives of tp, cp and ep meet no other traffic. Groups that stay inside a
-  server are simulated by one of them, others by all at once. Ranks of a tensor still wait for each
-  other, once for each micro-batch and chunk.
-- Embedding, loss and the norm of gradients say nothing. Tokens go to all experts evenly with
-  `experts: all_to_all`. With `deepep` a gate draws them as for the work `experts`; groups of 256
-  ranks and 1024 tokens are simulated at most, more tokens are on a line through 256 and 1024. All
-  wait for the GPU whose experts have most tokens.
+- With `layers: once` collectives of tp, cp and ep meet no other traffic. If groups stay inside a
+  server, one of them is simulated; otherwise all of them at once. Ranks of a tensor still wait for
+  each other, once for each micro-batch and chunk.
+- Embedding, loss and the norm of gradients cause no communication. With `experts: all_to_all`
+  tokens are spread evenly over the experts. With `deepep` a gate draws experts as for the work
+  `experts`. At most 256 ranks and 1024 tokens of a group are simulated; for more tokens, times are
+  extrapolated from 256 and 1024. All wait for the GPU whose experts have most tokens.
 - `overlap: [experts]` hides dispatch and combine behind the computing of their layer, as two
   micro-batches that take turns do.
-- A ring of cp begins with the attention of its layer, and the layer goes on when both have ended.
-- `overlap: [tensor]` leaves of a gather and its product the longer of the two, and of the gather
-  one part in tp at least.
-- Replicas share out a checkpoint evenly. `blocking` writes it from the memory of the GPUs when
-  their step has ended. `asynchronous` blocks only for the copy to the host, in closed form at
-  55 GB/s; what the step before left is written beside this one.
-- `failures` is a closed form: of the time, (1 - N r (u + i/2)) / (1 + w/i) is training, with N
-  servers, r failures of each a day, u `restart`, i `interval` and w what a checkpoint blocks, as it
-  was simulated (arXiv 2410.21680); the best interval is the root of 2 w / (N r).
-- DualPipe does a forward and a backward pass one after the other, and the two copies of its
-  parameters are not added up.
+- A ring of cp begins with the attention of its layer. The layer goes on when both have ended.
+- With `overlap: [tensor]` a gather and its product together take as long as the longer of the two,
+  and the gather takes at least one part in tp of its time.
+- Replicas share a checkpoint evenly. `blocking` writes it from the memory of the GPUs when their
+  step has ended. `asynchronous` blocks only for the copy to the host, in closed form at 55 GB/s;
+  what the previous step left is written during this one.
+- `failures` is a closed form (arXiv 2410.21680). The share (1 - N r (u + i/2)) / (1 + w/i) of the
+  time is training, with N servers, r failures of each in a day, u `restart`, i `interval` and w the
+  simulated time that a checkpoint blocks. The best interval is the root of 2 w / (N r).
+- DualPipe runs a forward and a backward pass one after the other, and does not sum the two copies
+  of its parameters.
 )";
 
 constexpr std::string_view kMemoryNotes =
     R"(Devices are `gpus: {memory: 2}` of each server, behind ports of their own on the scale_up
-network: NVLink, UALink, or PCI Express with latencies of CXL. Lines of a GPU take turns at the
-devices of its server. A load is a request of 16 bytes and a line back, a store a line and an
-acknowledgement of 16 bytes; a GPU with so many outstanding gets outstanding x line / round trip at
-most. Sources for these latencies are weak, so all of them are settings. `optimizer_memory` of
-training loads and stores 12 bytes a parameter when the step has ended. `kv_memory` of serving is
+network: NVLink, UALink, or PCI Express with latencies of CXL. The lines of a GPU go to the devices
+of its server in turn. A load is a request of 16 bytes and a line back; a store is a line and an
+acknowledgement of 16 bytes. The rate of a GPU is therefore at most outstanding x line / round trip.
+Sources for these latencies are weak, so all of them are settings. `optimizer_memory` of training
+loads and stores 12 bytes for each parameter when the step has ended. `kv_memory` of serving is
 simulated once, with all GPUs fetching at the same time; steps then read keys and values at that
-rate, beside their weights.
+rate, at the same time as their weights.
 )";
 
 constexpr std::string_view kExpertNotes =
-    R"(A gate draws the experts of each token; a server's best expert speaks for it, and only
-`servers_of_token` are kept. Normal mode sends a token once to each server, to the GPU with the
-sender's place, in chunks, with 12 channels of 128 tokens under way, and hands it on inside the
-server; combine comes back the same way and is summed on the way. Low-latency mode sends a message
-for each token and expert, and a flag of 8 bytes behind those of each expert. A token has `hidden`
-bytes and 4 for each 128 of them on its way out (16 more in low-latency mode), twice `hidden` on its
-way back. The size of a phase counts a token once for each of its servers, the own one included, as
-DeepEP's figures do. Micro-batches take turns at a GPU. What is simplified: a chunk is acknowledged
-when it has arrived, not when it was handed on, and tokens are not counted before a dispatch.
+    R"(A gate draws the experts of each token. It ranks servers by their best expert for the token,
+and keeps `servers_of_token` of them. Normal mode sends a token once to each server, to the GPU in
+the same place as the sender, in chunks, with 12 channels of 128 tokens in flight. That GPU forwards
+it inside the server. Combine takes the same way back, and values are summed on the way. Low-latency
+mode sends a message for each token and expert, and after those of each expert a flag of 8 bytes. A
+token takes `hidden` bytes and 4 more for each 128 of them on its way out (16 more in low-latency
+mode), and twice `hidden` on its way back. The size of a phase counts a token once for each of its
+servers, including its own, as DeepEP's figures do. Micro-batches take turns at a GPU. What is
+simplified: a chunk is acknowledged when it has arrived, not when it was forwarded, and there is no
+exchange of token counts before a dispatch.
 )";
 
 constexpr std::string_view kServingNotes =
-    R"(An instance is a copy of the model on so many GPUs: tp, or ep if that is more. Its first GPU
-is its scheduler. At the end of each step it decides what the next one has: each answer that is
-under way gets a token, and with `together` prompts fill the step up to `step_tokens`, cut where
-they do not fit. `prefill` takes whole prompts. A request comes to the scheduler of `decode` first;
-when there is room for its KV cache, that asks `prefill`, whose GPUs write the cache into those of
-`decode`. The last step of a prompt chooses the first token. A step takes the longer of what it
-computes and what it reads from memory (weights, KV), and what its layers say to each other. The
-report has a column for an infinitely fast network, on which messages and collectives take no time.
-What is simplified:
+    R"(An instance is a copy of the model on tp GPUs, or on ep if that is more. Its first GPU is its
+scheduler. At the end of each step the scheduler decides what the next step computes: one token of
+each answer in progress, and with `together` also prompts, up to `step_tokens`; a prompt that does
+not fit is divided. `prefill` takes whole prompts. A request first goes to the scheduler of
+`decode`. When there is room for its KV cache, that scheduler asks `prefill`, whose GPUs write the
+cache into the memory of `decode`. The last step of a prompt produces the first token. The time of a
+step is the longer of its computing and its reading from memory (weights, KV cache), plus the
+communication of its layers. The report has a column for an infinitely fast network, on which
+messages and collectives take no time. What is simplified:
 
-- Requests go to instances in turn. Room for a whole request is taken before its prompt is
-  computed, so nobody is pushed out; prefill has as much room as it wants.
-- Collectives of tp, and of ep as DeepEP's low-latency mode sends (each token to each of its
-  experts, FP8 there and BF16 back), are simulated by themselves for some numbers of tokens; others
-  are on lines between those. They meet no other traffic. Tokens go to all experts evenly.
+- Requests go to instances in turn. Memory for a whole request is reserved before its prompt is
+  computed, so no request is evicted. Prefill has unlimited memory for KV caches.
+- Collectives of tp, and those of ep as in DeepEP's low-latency mode (each token to each of its
+  experts, FP8 out and BF16 back), are simulated alone for some numbers of tokens; for other numbers
+  times are interpolated. They meet no other traffic. Tokens are spread evenly over the experts.
 - The efficiency of products is that of training; that of memory is chosen. Neither is fitted to
   published figures of serving.
-- Where the time went, message by message, is not told of a run that serves.
+- The report does not follow the time of a run that serves message by message.
 )";
 
 constexpr std::string_view kTraceNotes =
-    R"(Computing takes what the file says; what ranks say to each other takes what the fabric
-needs. The report repeats in which unit times and sizes were read. What is simplified:
+    R"(Computing takes the time in the file; communication takes the time of the fabric. The report
+says in which units times and sizes were read. What is simplified:
 
-- Computing of a rank goes one after the other, in the order in which it could begin on an
-  infinitely fast network; what a processor and what a GPU does are apart.
-- Collectives of a process group go one after the other, those of different groups may meet.
-- A message is one message, and costs a library's launch and step.
-- A trace is a stored program: 16 million messages and stretches of computing at most.
+- A rank computes one thing after another, in the order in which each could begin on an infinitely
+  fast network. Its processor and its GPU compute independently.
+- Collectives of one process group run one after another; those of different groups may overlap.
+- A message is one message, and costs one launch and one step of the library.
+- A trace is a stored program: at most 16 million messages and stretches of computing.
 )";
 
 constexpr std::string_view kChakraNotes =
-    R"(Files are those of et_def.proto, not compressed. Both kinds of dependencies count. An
-all-gather's `comm_size` is what one rank brings. `duration_micros` is how long a node computes;
-with `system` and `roofline-enabled` it is the longer of `num_ops` at `peak-perf` and `tensor_size`
-at `local-mem-bw`. A barrier is an all-reduce of 8 bytes, a reduce is simulated as a broadcast,
-memory nodes take no time, gather and scatter are refused.
+    R"(Files have the format of et_def.proto, not compressed. Both kinds of dependencies count. The
+`comm_size` of an all-gather is what one rank contributes. A node computes for `duration_micros`;
+with `system` and `roofline-enabled` for the longer of `num_ops` at `peak-perf` and `tensor_size` at
+`local-mem-bw`. A barrier is simulated as an all-reduce of 8 bytes, and a reduce as a broadcast.
+Memory nodes take no time. Gather and scatter are refused.
 
 )";
 
 constexpr std::string_view kSimaiNotes =
     R"(Ranks count tensors first (`model_parallel_NPU_group`), then replicas, of which `ep`
-neighbours share the experts, then stages (`pp`). All forward passes, then from the last layer the
-gradients of inputs, which are waited for, and of weights, which are waited for at the end. Sizes of
-all-gathers are those of the result; `astra` takes them as what one rank brings. Stages of a
-pipeline do their rows at the same time; `pp_comm` is left out. Chakra's converter takes the same
-times for microseconds: `unit: us` does, too.
+neighbours share the experts, then stages (`pp`). All forward passes come first. Then, from the last
+layer on, come the gradients of inputs, each of which is waited for, and of weights, which are
+waited for at the end. The size of an all-gather is that of the result; with `astra` it is what one
+rank contributes. All stages of a pipeline run their rows at the same time; `pp_comm` is left out.
+Chakra's converter reads the same times as microseconds, as `unit: us` does.
 )";
 
 constexpr std::string_view kKinetoNotes =
-    R"(Kernels that are not NCCL's are computing, and so is time in which nothing ran. Computing
-that stood still until a collective ended waits for it; where it went on beside it, it does not. How
-long kernels of NCCL ran is not used: that contains the waiting for others. Of a group of more than
-30 ranks `Global rank start` and `Global rank stride` count. `Src Rank` and `Dst Rank` are taken as
-ranks of all.
+    R"(Kernels other than NCCL's count as computing, and so does time in which nothing ran.
+Computing that began after a collective ended waits for it; computing that overlapped it does not.
+The durations of NCCL's kernels are not used, because they include waiting for other ranks. A group
+of more than 30 ranks is read from `Global rank start` and `Global rank stride`. `Src Rank` and `Dst
+Rank` are taken as ranks of the whole job.
 )";
 
 constexpr std::string_view kControlNotes =
@@ -271,34 +272,34 @@ std::string work_text() {
 }
 
 constexpr std::string_view kQosNotes =
-    R"(The ends of a cable compare their settings when it comes up, by DCBX. A willing end takes
-over the lossless priorities of one that is not; of two willing ends the one that is described first
-counts. A willing switch shares a line as its neighbour recommends. Two ends that are not willing
-keep their own priorities: pauses that one sends mean nothing to the other, and what should be
-lossless is lost. The report names the cable, and what it cost.
+    R"(The ends of a cable compare their settings by DCBX when it comes up. A willing end adopts the
+lossless priorities of an end that is not willing. If both are willing, the node that is described
+first decides. A willing switch also adopts the weights that its neighbour recommends. Two ends that
+are not willing keep their own priorities: one sends pauses that the other ignores, and packets that
+should be lossless are lost. The report names the cable, and what it cost.
 )";
 
 constexpr std::string_view kTenantNotes =
-    R"(Hosts of one tenant talk to each other; a host may be in several. Hosts of no tenant talk
-among themselves. Work that crosses tenants is not refused when the scenario is read but in the run,
-by the fabric, as hardware does it:
+    R"(Hosts of one tenant may talk to each other; a host may belong to several tenants. Hosts
+without a tenant may talk among themselves. Work that crosses tenants is not refused when the
+scenario is read. The fabric drops its packets during the run, as hardware does:
 
 - On InfiniBand a tenant is a partition. A queue pair sends with the P_Key of a partition that both
-  ends are in, or with the first of its own host. Switches drop at the port of the receiver what
-  does not match (`fabric.switch.partition_enforcement`, counted as PortXmitConstraintErrors);
-  without that the receiving adapter does (P_KeyViolations).
-- On Ethernet a tenant is a VLAN, or with IP a VRF. The first switch drops what goes to a host that
-  shares none with the sender.
+  ends belong to, or with the first P_Key of its own host. The switch at the receiver drops packets
+  whose P_Key does not match (`fabric.switch.partition_enforcement`, counted as
+  PortXmitConstraintErrors); without it the receiving adapter does (P_KeyViolations).
+- On Ethernet a tenant is a VLAN, or with IP a VRF. The first switch drops packets to a host that
+  has no VLAN or VRF in common with the sender.
 
-Either way nobody answers, so the sender retries and gives up: retry_exceeded. Tenants do not change
-lanes; give their work a `level` for that.
+Nobody answers dropped packets, so the sender retries and gives up: retry_exceeded. Tenants do not
+change lanes; give their work a `level` for that.
 )";
 
 constexpr std::string_view kRulesHead = R"(
 ## Fault rules of `tulle run`
 
-`tulle run --faults FILE` does something to packets of real programs. The file has one key,
-`faults`, a list of rules; each has one of the kinds below, with what it looks for:
+`tulle run --faults FILE` applies fault rules to the packets of real programs. The file has one key,
+`faults`, a list of rules. Each rule has one of the kinds below, and conditions on packets:
 
 ```yaml
 faults:
@@ -308,21 +309,21 @@ faults:
   - link_down: {program: client, after: 2s, nth: 1, for: 500ms}
 ```
 
-Rules are looked at in order. The first that acts on a packet is the last that sees it, and those
-behind it do not count it. Those of the command line (`--loss` and others) come last.
+Rules are tried in order. The first rule that acts on a packet ends the search, and later rules do
+not count that packet. The options of the command line (`--loss` and others) come last.
 
 )";
 
 std::string rules_text() {
     std::string text(kRulesHead);
-    text += "| kind | what happens | besides what it looks for |\n|---|---|---|\n";
+    text += "| kind | what happens | besides conditions |\n|---|---|---|\n";
     for (const WorkKind& kind : packet_rule_kinds()) {
         std::string own;
         for (const KnownKey& key : kind.keys)
             own += fmt::format("`{}`: {}, {}", key.name, key.type, key.meaning);
         text += fmt::format("| `{}` | {} | {} |\n", kind.key.name, kind.key.meaning, own);
     }
-    return text + "\nWhat a rule looks for; without one of these, all:\n\n" +
+    return text + "\nConditions; a rule without any matches all packets:\n\n" +
            table(packet_match_keys());
 }
 
@@ -352,8 +353,8 @@ std::string profiles_text() {
 
 constexpr std::string_view kHead = R"(# The language of scenarios
 
-A scenario is a YAML file: a topology, a profile, what differs from it, work and faults. This page
-is printed from the tables that read it (`src/scenario/reference.cc`); a test keeps it so.
+A scenario is a YAML file: a topology, a profile, changes to the profile, work and faults. This page
+is generated from the tables of the reader (`src/scenario/reference.cc`); a test compares the two.
 
 ```yaml
 name: an incast
@@ -366,18 +367,18 @@ work:
 ```
 
 Durations (`1.5us`), sizes (`64KiB`, `2MB`, `4096`) and rates (`400Gbps`, `12.5GB/s`) have units.
-Hosts are numbers from 0, or names; cables are the names of their ends, as in `leaf0-spine1`. Paths
-of files are seen from the folder of the file that names them. A key that is unknown, or a setting
-that nothing looks at, is an error with file and line, and so is whatever cannot work.
+A host is a number from 0, or a name; a cable is named by its ends, as in `leaf0-spine1`. Paths of
+files are relative to the folder of the file that names them. These are errors, reported with file
+and line: an unknown key, a setting without effect, and settings that do not work together.
 
-A scenario that is `like` another one is that one with changes: its settings are put on top, and
-each other key that it has replaces the one below.
+A scenario that is `like` another one is that scenario with changes: settings of `fabric` and
+`hosts` are added to those of the other, and every other key replaces the one of that name.
 
-A command line changes a scenario with `--set KEY=VALUE`: a setting (`fabric.ecn.kmin=200KB`), a
-value of one piece of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work
-(`bytes=1MB`), a parameter of a topology by name (`topology.spines=4`), or how many hosts it has
-(`hosts=32`). `tulle compare` takes several values of the same keys, `--sweep KEY=A,B,C`; two such
-options make a grid. `--seed N` replaces the seed, and `--seeds N` repeats all with the next ones.
+The option `--set KEY=VALUE` changes a scenario for one run: a setting (`fabric.ecn.kmin=200KB`), a
+value of one entry of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work
+(`bytes=1MB`), a parameter of a topology by name (`topology.spines=4`), or the number of hosts
+(`hosts=32`). `tulle compare --sweep KEY=A,B,C` takes several values of such a key; two of these
+options make a grid. `--seed N` replaces the seed, and `--seeds N` repeats all runs with N seeds.
 
 )";
 
@@ -390,8 +391,8 @@ std::string reference() {
         "\n## profile\n\nA built-in one, or a file with these keys:\n\n{}\n{}"
         "\n## fabrics\n\nA list of names of profiles, or of maps:\n\n{}"
         "\n## fabric\n\n{}"
-        "\n### Switches and cables that differ\n\n`fabric` of a scenario may have two lists "
-        "besides. `switches`:\n\n{}\n`cables`:\n\n{}"
+        "\n### Switches and cables that differ\n\n`fabric` of a scenario may also have "
+        "two lists. `switches`:\n\n{}\n`cables`:\n\n{}"
         "\n## hosts\n\n{}"
         "\n## gpus\n\nRanks of collectives, jobs and storage are GPUs, counted in the order of the "
         "hosts that have one.\n\n{}"

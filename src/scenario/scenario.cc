@@ -30,10 +30,10 @@ namespace tulle::scenario {
 namespace {
 
 constexpr KnownKey kScenarioKeys[] = {
-    {"name", "text", "what reports call it"},
-    {"description", "text", "what it shows, for lists"},
+    {"name", "text", "the name in reports"},
+    {"description", "text", "one line for lists"},
     {"like", "file", "another scenario, which this one changes"},
-    {"seed", "number", "of all random draws; 1 by default"},
+    {"seed", "number", "the seed of all random draws; 1 by default"},
     {"topology", "text or map", "hosts, switches and cables: see below"},
     {"profile", "name or file", "a built-in profile, or the path of one; roce-v2-400g by default"},
     {"fabrics", "list", "what `tulle compare` compares: see below"},
@@ -42,32 +42,31 @@ constexpr KnownKey kScenarioKeys[] = {
     {"gpus", "map", "which hosts have one, and the network inside servers: see below"},
     {"work", "list", "what hosts send: see below"},
     {"control", "word or map",
-     "who fills the tables of switches, and again when something breaks: see below"},
+     "how switches get their tables, at the beginning and after a failure: see below"},
     {"faults", "list", "what breaks, and when: see below"},
-    {"qos", "list", "nodes that are set up differently, as DCBX finds out: see below"},
-    {"tenants", "list", "hosts that may talk to each other and to nobody else: see below"},
+    {"qos", "list", "nodes with other settings, which DCBX compares: see below"},
+    {"tenants", "list", "hosts that may talk only to each other: see below"},
     {"stop", "duration", "the run ends here at the latest"},
-    {"capture", "list of cables", "whose packets are recorded"},
-    {"trace", "yes or no", "keep what a timeline needs"},
+    {"capture", "list of cables", "the cables whose packets are recorded"},
+    {"trace", "yes or no", "keep the data of a timeline"},
 };
 
 constexpr KnownKey kTopologyKeys[] = {
-    {"file", "file", "a topology of another program, or our own form of it"},
+    {"file", "file", "a topology of another program, or of Tulle"},
     {"format", "one of yaml, hpcc, ibnetdiscover, astra",
-     "of the file; by default a guess. astra: a network of ASTRA-sim, of which the innermost of "
-     "two "
-     "dimensions is the inside of servers, and has to be given as `gpus.scale_up`"},
-    {"hosts", "list", "in place of a file: names, or {name, server, rail}"},
+     "format of the file; a guess by default. astra: a network of ASTRA-sim; of two dimensions the "
+     "inner one is the inside of servers and has to be given as `gpus.scale_up`"},
+    {"hosts", "list", "instead of a file: names, or {name, server, rail}"},
     {"switches", "list", "names, or {name, tier, ports}"},
     {"cables", "list", "[h0, leaf0], or {between: [h0, leaf0:3], rate, delay, length, loss}"},
 };
 
 constexpr KnownKey kFabricChoiceKeys[] = {
     {"profile", "name or file", "a built-in profile, or the path of one"},
-    {"name", "text", "what reports call it; by default the profile"},
+    {"name", "text", "the name in reports; by default that of the profile"},
     {"fabric", "settings", "what differs from the profile, on this fabric alone"},
     {"hosts", "settings", "what differs from the profile, on this fabric alone"},
-    {"control", "word or map", "who fills the tables of its switches"},
+    {"control", "word or map", "how its switches get their tables"},
 };
 
 constexpr std::string_view kDefaultProfile = "roce-v2-400g";

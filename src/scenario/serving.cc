@@ -20,47 +20,51 @@ constexpr uint64_t kMostTokens = 1 << 24;
 constexpr uint32_t kRequestStream = 0x72657173;
 
 constexpr KnownKey kServingKeys[] = {
-    {"model", "name or map", "as of `training`"},
+    {"model", "name or map", "as in `training`"},
     {"gpu", "one of a100, h100, h200, b200, gb200", "what computes; h100 by default"},
-    {"precision", "one of bf16, fp8", "of weights and products; bf16 by default. KV is bf16"},
-    {"efficiency", "number from 0 to 1", "of the GPU's peak; by default as in training"},
+    {"precision", "one of bf16, fp8",
+     "precision of weights and products; bf16 by default. The KV cache is bf16"},
+    {"efficiency", "number from 0 to 1", "part of the GPU's peak rate; by default as in training"},
     {"memory_efficiency", "number from 0 to 1",
-     "of the speed of the GPU's memory; 0.8 by default, which is chosen and not measured"},
-    {"communication_sms", "number", "processors of the GPU that do not compute; 0 by default"},
-    {"overhead", "duration", "of each step before it computes; 0 by default"},
+     "part of the GPU's memory bandwidth; 0.8 by default, which is chosen and not measured"},
+    {"communication_sms", "number",
+     "number of the GPU's processors that do not compute; 0 by default"},
+    {"overhead", "duration", "time of each step before it computes; 0 by default"},
     {"together", "map", "instances that compute prompts and answers"},
     {"prefill", "map", "instead, with `decode`: instances that compute prompts"},
-    {"decode", "map", "and those that compute answers"},
+    {"decode", "map", "instances that compute answers"},
     {"kv", "one of layers, whole",
-     "how the KV cache of a prompt goes to `decode`: after each layer, or after the last; layers "
-     "by default"},
+     "when the KV cache of a prompt is sent to `decode`: after each layer, or after the last; "
+     "layers by default"},
     {"kv_memory", "map",
      "the KV cache is in memory that GPUs share (gpus: {memory: 2}): see below"},
     {"rate", "number", "requests a second on average, such as 2.5, as a Poisson process"},
-    {"requests", "number", "how many come"},
-    {"prompt", "number or map of from and to", "tokens of a prompt"},
-    {"output", "number or map of from and to", "tokens of an answer"},
+    {"requests", "number", "number of requests"},
+    {"prompt", "number or map of from and to", "number of tokens in a prompt"},
+    {"output", "number or map of from and to", "number of tokens in an answer"},
     {"file", "file",
-     "instead of these four: a line a request, when it comes and the tokens of prompt and answer, "
-     "such as `1.5s 800 200`"},
-    {"sequences", "number", "most answers of a replica at once; 256 by default, as in vLLM"},
-    {"step_tokens", "number", "new tokens of a replica in a step at most; 8192 by default"},
+     "instead of these four: one line for each request, with its arrival and the tokens of prompt "
+     "and answer, such as `1.5s 800 200`"},
+    {"sequences", "number",
+     "largest number of answers of a replica at once; 256 by default, as in vLLM"},
+    {"step_tokens", "number",
+     "largest number of new tokens of a replica in a step; 8192 by default"},
     {"two_batches", "yes or no",
-     "two halves of a batch take turns: one computes while the other talks to experts"},
-    {"limits", "map", "what a request has to keep to count as goodput"},
+     "two halves of a batch take turns: one computes while the other communicates with experts"},
+    {"limits", "map", "limits that a request has to meet to count as goodput"},
 };
 
 constexpr KnownKey kGroupKeys[] = {
     {"ranks", "GPUs", "such as [0-15]; all by default, of `together`"},
-    {"tp", "number", "ranks that share each layer; 1 by default"},
+    {"tp", "number", "number of ranks that share each layer; 1 by default"},
     {"ep", "number",
-     "ranks that share the experts; then an instance has so many GPUs, each tp of them with "
-     "requests of their own. 1 by default: experts are shared as layers are"},
+     "number of ranks that share the experts; an instance then has this many GPUs, and each tp of "
+     "them have requests of their own. 1 by default: experts are shared as layers are"},
 };
 
 constexpr KnownKey kLimitKeys[] = {
-    {"first_token", "duration", "from its arrival to its first token"},
-    {"between_tokens", "duration", "on average over its answer"},
+    {"first_token", "duration", "time from its arrival to its first token"},
+    {"between_tokens", "duration", "average time between its tokens"},
 };
 
 constexpr KnownKey kRangeKeys[] = {

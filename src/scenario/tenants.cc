@@ -10,16 +10,15 @@ namespace tulle::scenario {
 namespace {
 
 constexpr KnownKey kTenantKeys[] = {
-    {"name", "text", "what reports call it"},
-    {"hosts", "hosts", "its full members, such as [0-3, 8]: they talk to all members"},
+    {"name", "text", "the name in reports"},
+    {"hosts", "hosts", "its full members, such as [0-3, 8], which may talk to all members"},
     {"limited", "hosts",
-     "its limited members: they talk to full members and not to each other, as a private VLAN's "
-     "isolated ports"},
+     "its limited members, which may talk to full members but not to each other, as isolated ports "
+     "of a private VLAN"},
     {"pkey", "number",
-     "of its partition on InfiniBand, 1 to 0x7ffe; by default the first that is free"},
+     "P_Key of its partition on InfiniBand, 1 to 0x7ffe; by default the first free one"},
     {"vlan", "number",
-     "of its VLAN or VRF on Ethernet, 2 to 4094; by default the first that is "
-     "free"},
+     "number of its VLAN or VRF on Ethernet, 2 to 4094; by default the first free one"},
 };
 
 // A kind of number that differs for each tenant.

@@ -15,39 +15,40 @@ namespace {
 
 using workload::Protocol;
 
-constexpr KnownKey kTraceRanks = {"ranks", "GPUs",
-                                  "of rank 0, 1, ..., such as [0-7]; the first ones by default"};
+constexpr KnownKey kTraceRanks = {
+    "ranks", "GPUs", "the GPUs of rank 0, 1, ..., such as [0-7]; the first ones by default"};
 constexpr KnownKey kTraceProtocol = {"protocol", "one of auto, simple, ll, ll128, none",
-                                     "of the library; auto by default"};
+                                     "protocol of the library; auto by default"};
 
 const std::vector<WorkKind> kTraceKinds = {
     {{"chakra", "map", "an execution trace of Chakra: what each rank computes, sends and receives"},
-     {{"files", "path", "of the files without their end: PREFIX of PREFIX.0.et, PREFIX.1.et, ..."},
+     {{"files", "path",
+       "common beginning of the file names: PREFIX of PREFIX.0.et, PREFIX.1.et, ..."},
       kTraceRanks,
       {"groups", "file",
-       "who is in which process group, where the trace does not say: JSON, such "
-       "as {\"1\": [0, 1]}, as ASTRA-sim reads it"},
+       "the members of process groups, if the trace does not name them: JSON such as {\"1\": [0, "
+       "1]}, as in ASTRA-sim"},
       {"dimensions", "list of numbers",
-       "of the network that the trace was made for, the innermost first: what its `involved_dim` "
-       "counts"},
+       "dimensions of the network that the trace was made for, the innermost first, as "
+       "`involved_dim` counts them"},
       {"system", "file", "a system file of ASTRA-sim: peak-perf, local-mem-bw and algorithms"},
       kTraceProtocol}},
     {{"simai", "map", "a workload file of SimAI or AICB: what each layer computes and says"},
      {{"file", "file", "one row for each layer"},
       kTraceRanks,
-      {"unit", "one of ns, us, ms", "of the times in the file; ns by default, as SimAI has them"},
+      {"unit", "one of ns, us, ms", "unit of the times in the file; ns by default, as in SimAI"},
       kTraceProtocol}},
     {{"astra", "map", "a workload of ASTRA-sim as text: what each layer computes and says"},
      {{"workload", "file", "one row for each layer"},
       kTraceRanks,
       {"unit", "one of ns, us, ms",
-       "of the times in the file; ns by default, a cycle of ASTRA-sim"},
+       "unit of the times in the file; ns by default, a cycle of ASTRA-sim"},
       {"system", "file", "a system file of ASTRA-sim: algorithms of collectives"},
       kTraceProtocol}},
     {{"kineto", "map",
       "traces of PyTorch's profiler: when each rank computed, and its collectives"},
      {{"files", "list of files",
-       "JSON, of rank 0, 1, ...; all ranks do the same where it is one file"},
+       "JSON files of rank 0, 1, ...; with one file all ranks do the same"},
       kTraceRanks,
       kTraceProtocol}},
 };

@@ -27,63 +27,71 @@ using workload::StepOptions;
 constexpr KnownKey kKeys[] = {
     {"model", "name or map", "such as llama3-70b (`tulle model` knows them), or its shape"},
     {"gpu", "one of a100, h100, h200, b200, gb200", "what computes; h100 by default"},
-    {"gpus", "number", "that take part, the first ones; all by default"},
+    {"gpus", "number", "number of GPUs that take part, the first ones; all by default"},
     {"ranks", "GPUs", "instead of `gpus`: which ones, such as [0-63]"},
-    {"tp", "number", "ranks that share each layer; 1 by default, as all degrees"},
-    {"pp", "number", "stages that share the layers"},
-    {"cp", "number", "ranks that share each sequence"},
-    {"ep", "number", "ranks that share the experts, of those of cp and dp; dp is what is left"},
-    {"virtual", "number", "chunks of layers a stage, with schedule: interleaved"},
+    {"tp", "number", "number of ranks that share each layer; 1 by default, as all degrees"},
+    {"pp", "number", "number of stages that share the layers"},
+    {"cp", "number", "number of ranks that share each sequence"},
+    {"ep", "number",
+     "number of ranks that share the experts, among those of cp and dp; dp is the number of GPUs "
+     "divided by tp, pp and cp"},
+    {"virtual", "number", "number of chunks of layers in each stage, with schedule: interleaved"},
     {"schedule", "one of 1f1b, interleaved, zero_bubble, dualpipe",
-     "of the pipeline; 1f1b by default, interleaved with `virtual`"},
+     "schedule of the pipeline; 1f1b by default, interleaved with `virtual`"},
     {"zero", "number",
-     "what replicas share out: 0 nothing, 1 the optimizer, 2 gradients too, 3 parameters too"},
-    {"micro_batches", "number", "of a replica, a step; 1 by default"},
-    {"micro_batch", "number", "sequences of one; 1 by default"},
-    {"sequence", "number", "tokens; by default as the model was trained"},
+     "what replicas shard: 0 nothing, 1 the optimizer, 2 gradients too, 3 parameters too"},
+    {"micro_batches", "number", "micro-batches of a replica in a step; 1 by default"},
+    {"micro_batch", "number", "number of sequences in a micro-batch; 1 by default"},
+    {"sequence", "number", "tokens of a sequence; by default as the model was trained"},
     {"sequence_parallel", "yes or no",
      "ranks of tp gather and scatter instead of an all-reduce; yes by default"},
     {"recompute", "one of none, selective, full",
-     "what is not kept of the forward pass; selective by default"},
+     "what is recomputed in the backward pass; selective by default"},
     {"order", "list of tp, cp, pp, dp",
-     "ranks that follow one another differ in the first; [tp, cp, pp, dp] by default"},
+     "which degree varies fastest from rank to rank; [tp, cp, pp, dp] by default"},
     {"overlap", "list of gradients, parameters, tensor, experts",
-     "what is hidden behind computing; [gradients, parameters] by default"},
+     "which communication is hidden behind computing; [gradients, parameters] by default"},
     {"context", "one of ring, all_gather",
      "how keys and values are passed on; ring by default, during the attention of the layer"},
     {"layers", "one of once, each",
-     "once: a collective of tp, cp or ep is simulated once, by itself, and takes as long each "
-     "time; each: wherever it happens. once by default"},
+     "once: a collective of tp, cp or ep is simulated once, alone, and takes the same time "
+     "whenever it occurs; each: it is simulated whenever it occurs. once by default"},
     {"replicas", "one of once, each",
-     "the same of what replicas exchange: two sizes are simulated, others are on a line through "
-     "them; each by default"},
+     "the same for communication between replicas: with once, two sizes are simulated, and others "
+     "are interpolated; each by default"},
     {"experts", "one of all_to_all, deepep",
-     "how tokens go to experts: as NCCL does, or once to each server and handed on; all_to_all by "
-     "default"},
-    {"servers_of_token", "number", "with deepep: that a token goes to at most; 4 by default"},
+     "how tokens reach experts: as in NCCL, or once to each server and forwarded there; all_to_all "
+     "by default"},
+    {"servers_of_token", "number",
+     "with deepep: largest number of servers that a token goes to; 4 by default"},
     {"hot", "number",
-     "with deepep: how many times as likely an eighth of the experts is; 1 by default"},
-    {"bucket", "number", "parameters at least that replicas exchange at once; as Megatron-Core"},
+     "with deepep: by what factor an eighth of the experts is likelier than the others; 1 by "
+     "default"},
+    {"bucket", "number",
+     "smallest number of parameters that replicas exchange at once; as in Megatron-Core"},
     {"efficiency", "number from 0 to 1",
-     "of the GPU's peak in a layer; by default as fitted to published steps"},
-    {"communication_sms", "number", "processors of the GPU that do not compute; 0 by default"},
-    {"protocol", "one of auto, simple, ll, ll128, none", "of the library; auto by default"},
-    {"checkpoint", "map", "what is saved at the end of the step: see below"},
-    {"data", "map", "what each GPU reads for the next step, beside this one: see below"},
-    {"failures", "map", "what a month costs: see below"},
+     "part of the GPU's peak rate that a layer reaches; by default as fitted to published steps"},
+    {"communication_sms", "number",
+     "number of the GPU's processors that do not compute; 0 by default"},
+    {"protocol", "one of auto, simple, ll, ll128, none",
+     "protocol of the library; auto by default"},
+    {"checkpoint", "map", "the checkpoint at the end of the step: see below"},
+    {"data", "map", "what each GPU reads for the next step meanwhile: see below"},
+    {"failures", "map", "the cost of failures in a month: see below"},
     {"optimizer_memory", "map",
-     "the optimizer's states are in memory that GPUs share (gpus: {memory: 2}): see below"},
+     "keeps the optimizer's states in memory that GPUs share (gpus: {memory: 2}): see below"},
 };
 
 constexpr KnownKey kStoreKeys[] = {
-    {"bytes", "size", "of `data`: of each GPU; of `checkpoint`: a parameter, 14 by default"},
+    {"bytes", "size",
+     "in `data`: bytes for each GPU; in `checkpoint`: bytes for each parameter, 14 by default"},
     {"mode", "one of blocking, asynchronous",
-     "of `checkpoint`: written while the GPUs wait, or copied to the host and written beside the "
-     "next step; blocking by default"},
-    {"targets", "hosts", "as of `storage`"},
-    {"block", "size", "of one command; 1MiB by default"},
-    {"depth", "number", "commands outstanding of a GPU; 32 by default"},
-    {"drives", "map", "as of `storage`"},
+     "in `checkpoint`: blocking: it is written while the GPUs wait; asynchronous: it is copied to "
+     "the host, and written during the next step. blocking by default"},
+    {"targets", "hosts", "as in `storage`"},
+    {"block", "size", "size of one command; 1MiB by default"},
+    {"depth", "number", "outstanding commands of a GPU; 32 by default"},
+    {"drives", "map", "as in `storage`"},
 };
 
 // A published failure rate of servers, per day.
@@ -101,12 +109,12 @@ constexpr PublishedRate kPublishedRates[] = {
 
 constexpr KnownKey kFailureKeys[] = {
     {"per_node_day", "rsc-1, rsc-2, llama3, or a number from 0 to 1",
-     "failures of a server a day: as published, 0.0065 and 0.00234 in arXiv 2410.21680, 0.00379 in "
-     "arXiv 2407.21783; or your own"},
-    {"restart", "duration", "from a failure to the next step; 600s by default, chosen"},
-    {"interval", "duration", "from one checkpoint to the next; 3600s by default"},
-    {"save", "duration", "that a checkpoint blocks, where there is no `checkpoint`"},
-    {"servers", "number", "that may fail; those of the job by default"},
+     "failures of a server in a day: published figures (0.0065 and 0.00234 in arXiv 2410.21680, "
+     "0.00379 in arXiv 2407.21783) or your own"},
+    {"restart", "duration", "time from a failure to the next step; 600s by default, chosen"},
+    {"interval", "duration", "time from one checkpoint to the next; 3600s by default"},
+    {"save", "duration", "time that a checkpoint blocks the job, without `checkpoint`"},
+    {"servers", "number", "number of servers that may fail; those of the job by default"},
 };
 
 class TrainingReader : private KeyReader {

@@ -70,9 +70,10 @@ public:
     static void describe(Table& table) {
         using S = Settings;
         table.part("share", &S::share, kShareOne,
-                   "of its fair part of the line, that a source takes after a word");
-        table.duration("hold", &S::hold, "for so long after a word its rate stays");
-        table.duration("recovery", &S::recovery, "and so long it then takes to the whole line");
+                   "part of its fair share of the line that a source takes after a notification");
+        table.duration("hold", &S::hold, "how long the rate stays constant after a notification");
+        table.duration("recovery", &S::recovery,
+                       "how long the rate then takes to reach the line rate");
     }
 
 private:

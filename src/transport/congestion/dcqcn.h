@@ -144,42 +144,43 @@ private:
 template <class Table>
 void Dcqcn::describe(Table& table) {
     using S = Settings;
-    table.bits_per_second("min_rate", &S::min_rate_bps, "no rate is lower");
+    table.bits_per_second("min_rate", &S::min_rate_bps, "the lowest rate");
     table.bits_per_second_or_off("first_rate", &S::first_rate_bps,
-                                 "what the first notification sets; by default it sets nothing");
+                                 "the rate after the first notification; off: not set");
     table.bits_per_second("additive", &S::additive_bps, "R_AI: step of additive increase");
     table.bits_per_second("hyper", &S::hyper_bps, "R_HAI: step of hyper increase");
-    table.positive_duration("alpha_interval", &S::alpha_interval, "between updates of alpha");
+    table.positive_duration("alpha_interval", &S::alpha_interval, "time between updates of alpha");
     table.positive_duration("decrease_interval", &S::decrease_interval,
-                            "the rate falls once in this time");
+                            "the rate decreases at most once in this time");
     table.duration("check_delay", &S::check_delay,
-                   "the first look for a notification comes so much later");
+                   "additional delay of the first check for a notification");
     table.duration_or_off("increase_interval", &S::increase_interval,
                           "the timer that raises the rate");
     table.size("increase_bytes", &S::increase_bytes,
                "the byte counter that raises the rate; 0: none");
-    table.part("gain", &S::gain, kGainOne, "g: weight of the newest in alpha");
+    table.part("gain", &S::gain, kGainOne, "g: weight of the newest sample in alpha");
     table.part("initial_alpha", &S::initial_alpha, kAlphaOne,
                "alpha before the first notification");
     table.number("fast_recovery_steps", &S::fast_recovery_steps, 1, 255,
                  "F: increases before the target rises");
     table.choice("decrease", &S::decrease,
                  {{"at_check", S::Decrease::at_check}, {"at_once", S::Decrease::at_once}},
-                 "when the interval ends (adapters), or with a notification (the paper)");
+                 "when the rate decreases: at the end of the interval (adapters), or with a "
+                 "notification (the paper)");
     table.choice("alpha", &S::alpha,
                  {{"at_tick", S::Alpha::at_tick}, {"at_notification", S::Alpha::at_notification}},
                  "when alpha rises: at ticks (adapters), or with a notification (the paper)");
     table.choice("stage", &S::stage,
                  {{"before_count", S::Stage::before_count}, {"after_count", S::Stage::after_count}},
-                 "a step belongs to the stage that it ends, or to the one that it begins");
+                 "whether a step belongs to the stage that it ends or to the one that it begins");
     table.yes_no("clamp_target", &S::clamp_target,
-                 "every decrease sets the target to the rate before");
+                 "every decrease sets the target to the rate before it");
     table.yes_no("clamp_target_after_increase", &S::clamp_target_after_increase,
-                 "only the first one after the timer raised the rate does");
+                 "only the first decrease after an increase by the timer does");
     table.positive_duration("pacing_tick", &S::pacing_tick,
-                            "distances of packets are cut to a multiple of this");
+                            "gaps between packets are rounded down to a multiple of this");
     table.yes_no("repace", &S::repace,
-                 "a rate that rises shortens the distance that a slow packet has left, or counts "
+                 "yes: a rising rate shortens the remaining gap of a slow packet; no: it applies "
                  "from the next packet on");
 }
 

@@ -67,7 +67,7 @@ public:
         table.part("initial_alpha", &Settings::initial_alpha, kDctcpOne,
                    "alpha before the first window");
         table.number("initial_window", &Settings::initial_window, 2, 10'000,
-                     "packets in flight at first");
+                     "packets in flight at the beginning");
     }
 
 private:

@@ -40,7 +40,7 @@ public:
 
     template <class Table>
     static void describe(Table& table) {
-        table.bits_per_second("rate", &Settings::rate_bps, "of each queue pair, always");
+        table.bits_per_second("rate", &Settings::rate_bps, "the rate of each queue pair");
     }
 
 private:

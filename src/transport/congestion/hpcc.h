@@ -69,18 +69,19 @@ public:
     static void describe(Table& table) {
         using S = Settings;
         table.positive_duration("base_rtt", &S::base_rtt,
-                                "T, the round trip of an idle network: the window begins with what "
-                                "the line sends in it, and packets are paced at window / T");
-        table.part("utilisation", &S::utilisation, kHpccOne, "eta: what links are to be used");
+                                "T, the round trip of an idle network; the window begins with what "
+                                "the line sends in this time, and packets are paced at window / T");
+        table.part("utilisation", &S::utilisation, kHpccOne,
+                   "eta: the target utilisation of links");
         table.number("max_stage", &S::max_stage, 0, 255,
-                     "so many steps by `additive` alone, before the window may grow in proportion");
+                     "number of steps by additive alone before the window may grow in proportion");
         table.size("additive", &S::additive_bytes, "W_AI: added at each step");
-        table.bits_per_second("min_rate", &S::min_rate_bps, "window / T is no less");
+        table.bits_per_second("min_rate", &S::min_rate_bps, "the lowest window / T");
         table.yes_no("each_answer", &S::each_answer,
-                     "each answer moves the window; no: only one in a round trip does");
+                     "yes: each acknowledgement changes the window; no: one in a round trip does");
         table.size("uncounted", &S::uncounted_bytes,
-                   "bytes of each packet that the window does not count; simulators whose windows "
-                   "count payload give the size of their headers");
+                   "bytes of each packet that the window does not count; for simulators whose "
+                   "windows count payload, the size of their headers");
     }
 
 private:

@@ -98,13 +98,13 @@ public:
     template <class Table>
     static void describe(Table& table) {
         table.number("increase", &Settings::increase, 1, 0xffff,
-                     "CCTI_Increase: a BECN raises the index by this");
-        table.number("timer", &Settings::timer, 0, 0xffff,
-                     "CCTI_Timer: in so many times 1.024 us the index falls by one; 0: never");
-        table.number("minimum", &Settings::minimum, 0, 0xffff,
-                     "CCTI_Min: the index never falls below");
+                     "CCTI_Increase: what a BECN adds to the index");
+        table.number(
+            "timer", &Settings::timer, 0, 0xffff,
+            "CCTI_Timer, in units of 1.024 us: how often the index decreases by one; 0: never");
+        table.number("minimum", &Settings::minimum, 0, 0xffff, "CCTI_Min: the lowest index");
         table.delays("table", &Settings::table,
-                     "the CCT: delay after a packet, in times of the packet on the line");
+                     "the CCT: the delay after a packet, as a multiple of its serialization time");
     }
 
 private:

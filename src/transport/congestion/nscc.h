@@ -70,14 +70,15 @@ public:
     static void describe(Table& table) {
         using S = Settings;
         table.positive_duration("base_rtt", &S::base_rtt,
-                                "the round trip of an idle network: the window begins with one "
-                                "and a half times what the line sends in it");
-        table.duration("target", &S::target,
-                       "of delay in queues; 0: three quarters of base_rtt, as with trimming");
+                                "the round trip of an idle network; the window begins with one and "
+                                "a half times what the line sends in this time");
+        table.duration(
+            "target", &S::target,
+            "target of the delay in queues; 0: three quarters of base_rtt, as with trimming");
         table.size("packet", &S::packet_bytes, "payload of a full packet");
-        table.yes_no("credit", &S::has_credit,
-                     "whether receivers grant credit besides, as with algorithm: rccc and by the "
-                     "settings of that");
+        table.yes_no(
+            "credit", &S::has_credit,
+            "whether receivers also grant credit, as with algorithm: rccc and by its settings");
     }
 
 private:

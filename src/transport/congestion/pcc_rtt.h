@@ -72,13 +72,15 @@ public:
     template <class Table>
     static void describe(Table& table) {
         using S = Settings;
-        table.positive_duration("base_rtt", &S::base_rtt,
-                                "the rate falls above this round trip and rises below it");
+        table.positive_duration(
+            "base_rtt", &S::base_rtt,
+            "above this round trip the rate decreases, below it the rate increases");
         table.positive_duration("most_delay", &S::most_delay,
                                 "a round trip that counts as much as a notification");
-        table.part("step", &S::step, kPccOne, "u: what a decrease takes of the rate");
-        table.part("increase", &S::increase, kPccOne, "of the line, added in a round trip");
-        table.part("floor", &S::floor, kPccOne, "of the line: no rate is lower");
+        table.part("step", &S::step, kPccOne, "u: the part of the rate that a decrease takes");
+        table.part("increase", &S::increase, kPccOne,
+                   "part of the line rate that is added in a round trip");
+        table.part("floor", &S::floor, kPccOne, "the lowest rate, as a part of the line rate");
     }
 
 private:

@@ -66,17 +66,18 @@ public:
     template <class Table>
     static void describe(Table& table) {
         using S = Settings;
-        table.positive_duration("base_rtt", &S::base_rtt,
-                                "the round trip of an idle network: a sender begins with one and "
-                                "a half times what the line sends in it, and holds no more");
+        table.positive_duration(
+            "base_rtt", &S::base_rtt,
+            "the round trip of an idle network; a sender begins with one and a half times what the "
+            "line sends in this time, and never holds more");
         table.size("packet", &S::packet_bytes, "payload of a full packet");
-        table.part("pace", &S::pace, kRcccOne, "of the line's rate: what is handed out");
-        table.number("grant", &S::grant_packets, 1, 1024, "full packets in a grant");
+        table.part("pace", &S::pace, kRcccOne, "part of the line rate that is granted");
+        table.number("grant", &S::grant_packets, 1, 1024, "number of full packets in a grant");
         table.positive_duration("request_after", &S::request_after,
-                                "a sender without credit that hears nothing for so long sends one "
-                                "packet, which asks for credit");
+                                "a sender that has no credit and hears nothing for this long sends "
+                                "one packet, which requests credit");
         table.yes_no("heeds_marks", &S::heeds_marks,
-                     "whether a receiver hands out less while more than 30 % of its packets are "
+                     "whether a receiver grants less while more than 30 % of its packets are "
                      "marked, or some are trimmed: for networks with thin uplinks");
     }
 };

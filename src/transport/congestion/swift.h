@@ -67,23 +67,27 @@ public:
     template <class Table>
     static void describe(Table& table) {
         using S = Settings;
-        table.positive_duration("target", &S::target,
-                                "of a round trip, hops included: above it the window shrinks");
+        table.positive_duration(
+            "target", &S::target,
+            "target of a round trip, hops included: above it the window decreases");
         table.duration("scaling_range", &S::scaling_range,
-                       "most that is added to the target where windows are small");
+                       "largest addition to the target, for small windows");
         table.part("scaling_least", &S::scaling_least, kSwiftOne,
-                   "of a packet: the window at which all of that is added");
+                   "window, as a part of a packet, at which all of that is added");
         table.number("scaling_most", &S::scaling_most, 2, 10'000,
-                     "packets of a window at which nothing is added");
+                     "window in packets at which nothing is added");
         table.number("increase", &S::increase, 1, 1'000,
                      "packets that a window grows in a round trip");
-        table.part("beta", &S::beta, kSwiftOne, "of decrease");
-        table.part("most_cut", &S::most_cut, kSwiftOne, "of a window, at a time");
-        table.number("initial_window", &S::initial_window, 1, 10'000, "packets in flight at first");
-        table.part("least_window", &S::least_window, kSwiftOne, "of a packet");
+        table.part("beta", &S::beta, kSwiftOne, "factor of a decrease");
+        table.part("most_cut", &S::most_cut, kSwiftOne,
+                   "largest part of a window that one decrease takes");
+        table.number("initial_window", &S::initial_window, 1, 10'000,
+                     "packets in flight at the beginning");
+        table.part("least_window", &S::least_window, kSwiftOne,
+                   "the smallest window, as a part of a packet");
         table.number("most_window", &S::most_window, 1, 1'000'000, "packets in flight at most");
         table.number("timeouts_before_least", &S::timeouts_before_least, 1, 255,
-                     "in a row, after which the window is the least");
+                     "number of timeouts in a row after which the window is the smallest");
     }
 
 private:

@@ -55,19 +55,20 @@ public:
     uint64_t rate_bps() const { return rate_; }
     template <class Table>
     static void describe(Table& table) {
-        table.duration("low", &Settings::low, "T_low: the rate rises below this round trip");
+        table.duration("low", &Settings::low, "T_low: below this round trip the rate increases");
         table.positive_duration("high", &Settings::high,
-                                "T_high: the rate falls above this round trip");
+                                "T_high: above this round trip the rate decreases");
         table.positive_duration("smallest", &Settings::smallest,
                                 "the round trip of an idle network");
-        table.bits_per_second("min_rate", &Settings::min_rate_bps, "no rate is lower");
-        table.bits_per_second("step", &Settings::step_bps, "of additive increase");
+        table.bits_per_second("min_rate", &Settings::min_rate_bps, "the lowest rate");
+        table.bits_per_second("step", &Settings::step_bps, "size of an additive increase");
         table.part("weight", &Settings::weight, kTimelyOne,
-                   "of the newest difference of round trips in their average");
-        table.part("beta", &Settings::beta, kTimelyOne, "of decrease");
+                   "weight of the newest difference of round trips in their average");
+        table.part("beta", &Settings::beta, kTimelyOne, "factor of a decrease");
         table.number("hyper_after", &Settings::hyper_after, 1, 255,
-                     "round trips in a row that do not rise, before steps grow");
-        table.number("hyper_steps", &Settings::hyper_steps, 1, 255, "steps at a time then");
+                     "number of round trips in a row without a rise after which steps grow");
+        table.number("hyper_steps", &Settings::hyper_steps, 1, 255,
+                     "number of steps at a time after that");
     }
 
     // The slope of the round trips.
