@@ -260,7 +260,10 @@ std::string_view spec_help() {
                                       cables per router; groups=9
   dragonfly+:leaves=2,spines=2,hosts=2,global=1  leaves and spines; groups=3
   torus:4x4x4,hosts=1                 hosts per switch
-  star:16  pair  ring:4,hosts=1  line:3,hosts=1
+  star:16                             hosts at one switch
+  pair                                two hosts and a cable
+  ring:4,hosts=1                      hosts per switch
+  line:3,hosts=1                      hosts per switch
   ...,uplink=800Gbps                  the rate of cables between switches
 )";
 }
