@@ -22,7 +22,7 @@ using workload::Layout;
 using workload::Model;
 
 constexpr const char* kModelExamples = R"(Examples:
-  tulle model llama3-70b                            its size, on one GPU
+  tulle model llama3-8b --tp 8                      its size, on eight GPUs
   tulle model llama3-70b --gpus 64 --tp 4 --pp 4 --cp 2 --virtual 5 --zero 1 \
       --micro-batches 64
   tulle model llama3-405b --gpus 16384 --tp 8 --pp 16 --json -
@@ -33,7 +33,7 @@ Exit code 1: the model does not fit into the memory of the GPUs.
 struct ModelOptions {
     std::string model;
     std::string gpu = "h100";
-    uint32_t gpus = 1;
+    uint32_t gpus = 0;  // 0: one replica
     std::string recompute = "selective";
     bool without_sequence_parallelism = false;
     Layout layout;
@@ -172,12 +172,12 @@ int reckon(ModelOptions& options) {
                     kInputWrong);
     Layout& layout = options.layout;
     const uint64_t together = uint64_t{layout.tensor} * layout.pipeline * layout.context;
-    if (options.gpus % together != 0)
-        return fail(
-            "model",
-            {fmt::format("--gpus: {} is no multiple of tp x pp x cp, {}", options.gpus, together)},
-            kInputWrong);
-    layout.data = static_cast<uint32_t>(options.gpus / together);
+    const uint64_t gpus = options.gpus == 0 ? together : options.gpus;
+    if (gpus % together != 0)
+        return fail("model",
+                    {fmt::format("--gpus: {} is no multiple of tp x pp x cp, {}", gpus, together)},
+                    kInputWrong);
+    layout.data = static_cast<uint32_t>(gpus / together);
     layout.is_sequence_parallel = !options.without_sequence_parallelism;
     if (options.recompute != "none")
         layout.recompute = options.recompute == "full" ? workload::Recompute::full
@@ -212,7 +212,8 @@ void add_model(Command& program) {
                    {.is_required = true});
     command.option("--gpu", options->gpu, "Kind of GPU: a100, h100, h200, b200, gb200",
                    {.shown = "NAME [h100]"});
-    degree("--gpus", options->gpus, "Total number of GPUs");
+    command.option("--gpus", options->gpus, "Total number of GPUs; by default tp x pp x cp",
+                   {.shown = "N", .from = 1, .to = 1 << 20});
     degree("--tp", layout.tensor, "Degree of tensor parallelism");
     degree("--pp", layout.pipeline, "Number of pipeline stages");
     degree("--cp", layout.context, "Degree of context parallelism");

@@ -21,6 +21,11 @@ class Model(unittest.TestCase):
         self.assertEqual(tensor, {"kind": "tensor", "times": 4 * 20 * 64, "bytes": 2 * 4096 * 8192})
         self.assertEqual(found["bubble"], 3 / (5 * 64))
 
+    def test_without_a_number_of_gpus_there_is_one_replica(self):
+        found = json.loads(tulle("model", "llama3-8b", "--tp", "4", "--cp", "2", "--json",
+                                 "-").stdout)
+        self.assertEqual(found["gpus"], 8)
+
     def test_what_does_not_fit_is_refused_with_the_sum(self):
         done = tulle("model", "llama3-70b")
         self.assertEqual(done.returncode, 1)
