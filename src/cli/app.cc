@@ -36,14 +36,14 @@ constexpr const char* kDescription =
 
 constexpr const char* kProgramExamples = R"(Examples:
   tulle compare                   the same work on several fabrics, side by side
+  tulle show incast > incast.yaml an example of a scenario
   tulle sim incast.yaml           one run of a scenario, in detail
   tulle run ibv_devinfo -v        a program that needs an RDMA adapter
   tulle list profiles             the fabrics that are built in
-  tulle show pfc-victim           an example of a scenario
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
   tulle subnet check fabric.txt   what is wrong with a subnet and its routes
-  tulle model llama3-70b          memory and traffic of training a model
+  tulle model llama3-8b --tp 8    memory and traffic of training a model
   tulle help decode               what else `decode` can do
 
 `tulle help COMMAND` explains a command, `man tulle-COMMAND` gives every detail.

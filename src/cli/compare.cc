@@ -29,6 +29,7 @@ namespace {
 
 constexpr const char* kCompareExamples = R"(Examples:
   tulle compare                              an AI cluster on the usual fabrics
+  tulle show incast > incast.yaml            an example to begin with
   tulle compare incast.yaml --fabrics ib-ndr,roce-v2-400g
   tulle compare incast.yaml --fabrics ib-ndr,mine.yaml --cost quotes.yaml
   tulle compare --sweep bytes=64KiB,1MiB     bandwidth against size

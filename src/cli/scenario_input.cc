@@ -36,9 +36,9 @@ base::Result<std::vector<std::pair<std::string, std::string>>> parse_settings(
     std::vector<std::pair<std::string, std::string>> pairs;
     for (const std::string& setting : settings) {
         const size_t equals = setting.find('=');
-        if (equals == std::string::npos || equals == 0)
-            return base::Error{
-                fmt::format("--set {}: write KEY=VALUE, such as fabric.pfc.xoff=100KB", setting)};
+        if (equals == std::string::npos || equals == 0 || equals + 1 == setting.size())
+            return base::Error{fmt::format(
+                "--set {}: write KEY=VALUE, such as fabric.switch.buffer=4MiB", setting)};
         pairs.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
     }
     return pairs;

@@ -29,9 +29,10 @@ namespace tulle::cli {
 namespace {
 
 constexpr const char* kSimExamples = R"(Examples:
+  tulle show incast > incast.yaml             an example to begin with
   tulle sim incast.yaml                       what happened, and the verdict
   tulle sim incast.yaml --profile ib-ndr      the same work on another fabric
-  tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
+  tulle sim incast.yaml --set fabric.switch.buffer=4MiB -q
   tulle sim --hpcc config.txt --fct fct.txt   the files of HPCC's simulator
   tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
   tulle sim --chakra traces/gpt --topology rail:servers=4,rails=8 \

@@ -25,6 +25,7 @@ namespace tulle::cli {
 namespace {
 
 constexpr const char* kWhyExamples = R"(Examples:
+  tulle show incast > incast.yaml           an example to begin with
   tulle why incast.yaml                     where the time went, and why
   tulle why incast.yaml --profile ib-ndr    the same work on another fabric
   tulle why incast.yaml --causes 5 --json why.json

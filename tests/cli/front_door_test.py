@@ -78,6 +78,28 @@ class Help(unittest.TestCase):
                          r"^tulle \d+\.\d+\.\d+ \(commit [0-9a-z]+, (g\+\+|Clang|Debian).*\d+")
 
 
+def examples(*words):
+    """The command lines that a help text shows, without what it says of them."""
+    text = output(*words, "--help").partition("Examples:\n")[2].replace("\\\n", "")
+    lines = re.findall(r"^  (?=tulle )(.*)", text, re.MULTILINE)
+    return [re.split(r"(?<=\S) {2,}(?=[a-z0-9`])(?!--)", line)[0] for line in lines]
+
+
+class Examples(unittest.TestCase):
+    def test_those_of_an_incast_work_as_the_help_shows_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(ROOT / "profiles" / "roce-v2-800g.yaml", f"{folder}/mine.yaml")
+            shutil.copy(ROOT / "cost" / "sample.yaml", f"{folder}/quotes.yaml")
+            for command in ("sim", "why", "compare"):
+                lines = [line for line in examples(command) if "incast.yaml" in line]
+                self.assertGreater(len(lines), 3)
+                self.assertEqual(lines[0], "tulle show incast > incast.yaml")
+                for line in lines:
+                    done = subprocess.run(["sh", "-c", line.replace("tulle", f"'{TULLE}'", 1)],
+                                          cwd=folder, capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, (line, done.stderr))
+
+
 class Lists(unittest.TestCase):
     def test_all_profiles_and_examples_are_listed_and_shown_as_they_are(self):
         for kind in ("profiles", "examples"):
@@ -89,9 +111,9 @@ class Lists(unittest.TestCase):
 
     def test_each_listed_topology_can_be_built(self):
         for topology in json.loads(output("list", "topologies", "--json", "-")):
+            self.assertNotIn("  ", topology["description"])
             if not topology["name"].startswith("..."):
-                for name in topology["name"].split("  "):
-                    output("topo", name)
+                output("topo", topology["name"])
 
     def test_a_list_for_programs_says_the_same(self):
         for kind in ("profiles", "examples", "topologies"):
@@ -247,6 +269,8 @@ class Refused(unittest.TestCase):
                 (("compare", "--fabrics", "all,ib-ndr"), "all takes every profile"),
                 (("compare", "--sweep", "bytes=1KB,,2KB"), "write KEY=A,B,C"),
                 (("compare", "--sweep", "bytes=1KB,"), "write KEY=A,B,C"),
+                (("sim", self.file("one.yaml", INCAST), "--set", "fabric.ets.weights="),
+                 "write KEY=VALUE"),
                 (("topo", "star:99999999999"), "hosts=99999999999 is too large"),
                 (("subnet", "sweep", "star:5", "--faults", "1"), "0 cables between switches"),
                 (("run", "--delay", "99999999s", "true"), "'99999999s' is too large")):
