@@ -274,6 +274,15 @@ class Man(Tree):
                 "  run         Run\n")
         self.assertEqual(man.subcommands(text), ["decode", "run"])
 
+    def test_options_are_read_out_of_help_texts_and_pages(self):
+        text = ("Options:\n  -q,--quiet       Print less, without --json\n"
+                "  --json FILE      Write all\n\nExamples:\n  tulle sim --html x\n")
+        self.assertEqual(man.options_in(text), {"--quiet", "--json"})
+        page = (".Op Fl -json Ar file\n.It Fl q , -quiet\nas Fl -html does\n"
+                ".Fl -profile , -seed\nand --csv\n")
+        self.assertEqual(man.options_on(page), ({"--json", "--quiet", "--profile", "--seed"},
+                                                {"--quiet"}))
+
     def test_mandoc_warnings_are_complaints_with_file_and_line(self):
         page = self.plant("docs/man/tulle.1", ".Dd $Mdocdate$\n.Dt TULLE 1\n.Os\n.Xx\n")
         complaints = list(man.lint("mandoc", page))
