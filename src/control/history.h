@@ -1,10 +1,11 @@
 // What a control plane did to the forwarding tables of a fabric, and when.
 //
 // Messages of a control plane travel over the same cables as data, with the delay of the cable and
-// the processing time of each switch, but do not compete with data for the lines. So the work of a
-// control plane depends on the fabric and its failures, not on traffic. It therefore runs first, by
-// itself, and a simulation replays its history: each switch applies its own writes at the times at
-// which its agent made them. The result is the same for any number of threads.
+// the processing time of each switch, and never wait for data. So the work of a control plane
+// depends on the fabric and its failures, not on traffic. It therefore runs first, by itself, and a
+// simulation replays its history: each switch applies its own writes at the times at which its
+// agent made them, and each message takes its bytes from the line that it left on. The result is
+// the same for any number of threads.
 //
 // Time begins when the fabric is up; bring-up comes before the run.
 #pragma once
@@ -60,6 +61,7 @@ struct TableWrite {
 struct Repair {
     Disturbance cause;
     uint64_t messages = 0;
+    uint64_t bytes = 0;   // that control planes sent over cables, hop by hop, with all headers
     uint64_t writes = 0;  // of table entries
     // Ordered pairs of hosts that working cables join and that had no route: right after this
     // disturbance, and still when the next one happened.
@@ -102,11 +104,15 @@ struct HistoryOfLanes {
     }
 };
 
-// A management packet begins to leave a port.
+// A packet of a control plane begins to leave a port, or several in one go.
 struct ManagementSent {
     base::Instant at{};
     topology::CableEnd from;
+    uint32_t bytes = 0;  // on the wire, with all headers and gaps
 };
+
+// A MAD on the wire: 256 bytes, LRH 8, BTH 12, DETH 8, ICRC 4 and VCRC 2.
+inline constexpr uint32_t kMadPacketBytes = 256 + 8 + 12 + 8 + 4 + 2;
 
 struct History {
     std::string way;            // the protocol or the engine

@@ -17,14 +17,23 @@ public:
         : graph_(graph),
           ports_(graph),
           history_(history),
-          tables_(history.tables),
           endpoints_(graph.endpoints()),
           avoids_dead_ports_(avoids_dead_ports),
           cable_down_(graph.cables.size()),
           node_down_(graph.nodes.size()),
-          hosts_of_target_(history.target_count) {
+          works_(graph.cables.size(), true),
+          hosts_of_target_(history.target_count),
+          served_of_(history.target_count),
+          is_stale_(history.target_count, true) {
         for (uint32_t i = 0; i < endpoints_.size(); ++i)
             hosts_of_target_[history.target_of[i]].push_back(endpoints_[i]);
+        for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
+            row_.push_back(tables_.size());
+            if (graph.nodes[node].is_host()) continue;
+            const auto own = history.tables.begin() +
+                             static_cast<ptrdiff_t>(size_t{node} * history.target_count);
+            tables_.insert(tables_.end(), own, own + history.target_count);
+        }
     }
 
     // Applies all writes from `first` on that come before `end`; returns the index of the next one.
@@ -49,30 +58,50 @@ public:
         using Kind = Disturbance::Kind;
         switch (cause.kind) {
             case Kind::cable_down:
-            case Kind::cable_up: cable_down_[cause.subject] = cause.kind == Kind::cable_down; break;
+            case Kind::cable_up:
+                cable_down_[cause.subject] = cause.kind == Kind::cable_down;
+                note_change(cause.subject);
+                break;
             case Kind::switch_down:
             case Kind::switch_up:
                 node_down_[cause.subject] = cause.kind == Kind::switch_down;
+                for (const Ports::Link& link : ports_.of(cause.subject))
+                    if (link.is_cabled()) note_change(link.cable);
                 break;
             case Kind::manager_down: break;
         }
     }
     void write(const TableWrite& write) {
-        tables_[size_t{write.node} * history_.target_count + write.target] = write.list;
+        tables_[row_[write.node] + write.target] = write.list;
+        is_stale_[write.target] = true;
     }
 
 private:
+    // A cable between switches concerns only those targets whose paths use it.
+    void note_change(uint32_t cable) {
+        const topology::Cable& at = graph_.cables[cable];
+        works_[cable] = !cable_down_[cable] && !node_down_[at.a.node] && !node_down_[at.b.node];
+        for (const topology::CableEnd end : {at.a, at.b}) {
+            if (graph_.nodes[end.node].is_host()) return is_stale_.assign(is_stale_.size(), true);
+            for (uint32_t target = 0; target < history_.target_count; ++target)
+                if (const uint32_t list = table(end.node, target); list != PortLists::kHere)
+                    is_stale_[target] =
+                        is_stale_[target] ||
+                        std::ranges::count(history_.lists.ports(list), end.port) != 0;
+        }
+    }
+
     enum class Way : uint8_t { unknown, being_followed, good, bad };
 
-    bool works(uint32_t cable) const {
-        const topology::Cable& c = graph_.cables[cable];
-        return !cable_down_[cable] && !node_down_[c.a.node] && !node_down_[c.b.node];
-    }
-    uint32_t table(uint32_t node, uint32_t target) const {
-        return tables_[size_t{node} * history_.target_count + target];
-    }
-    bool has_light(uint32_t host) const { return works(ports_.at({host, 0}).cable); }
+    uint32_t table(uint32_t node, uint32_t target) const { return tables_[row_[node] + target]; }
+    bool has_light(uint32_t host) const { return works_[ports_.at({host, 0}).cable]; }
     uint32_t switch_of(uint32_t host) const { return ports_.at({host, 0}).peer.node; }
+
+    bool leads_on(uint32_t peer, uint32_t target) {
+        if (!graph_.nodes[peer].is_host()) return follow(peer, target);
+        const std::vector<uint32_t>& hosts = hosts_of_target_[target];
+        return std::ranges::find(hosts, peer) != hosts.end();
+    }
 
     // Whether a packet reaches the target by any choice that the switches may make.
     bool follow(uint32_t node, uint32_t target) {
@@ -84,38 +113,39 @@ private:
             return true;
         }
         way = Way::being_followed;
-        const auto ports = history_.lists.ports(list);
-        const auto is_dead = [&](uint16_t port) {
+        bool is_good = true;
+        bool is_some = false;
+        for (const uint16_t port : history_.lists.ports(list)) {
             const Ports::Link& link = ports_.at({node, port});
-            return !link.is_cabled() || !works(link.cable);
-        };
-        const bool is_some = avoids_dead_ports_ ? !std::ranges::all_of(ports, is_dead)
-                                                : std::ranges::none_of(ports, is_dead);
-        const bool is_good =
-            !ports.empty() && is_some && std::ranges::all_of(ports, [&](uint16_t port) {
-                if (is_dead(port)) return true;  // the switch skips it
-                const Ports::Link& link = ports_.at({node, port});
-                if (!graph_.nodes[link.peer.node].is_host()) return follow(link.peer.node, target);
-                return std::ranges::find(hosts_of_target_[target], link.peer.node) !=
-                       hosts_of_target_[target].end();
-            });
+            if (!link.is_cabled() || !works_[link.cable]) {
+                if (avoids_dead_ports_) continue;
+                is_good = false;
+            } else {
+                is_some = true;
+                is_good = leads_on(link.peer.node, target);
+            }
+            if (!is_good) break;
+        }
+        is_good = is_good && is_some;
         ways_[node] = is_good ? Way::good : Way::bad;
         return is_good;
     }
 
     uint64_t served_pairs() {
         const std::vector<uint64_t> senders = senders_by_switch();
-        uint64_t served = 0;
         for (uint32_t target = 0; target < history_.target_count; ++target) {
+            if (!is_stale_[target]) continue;
+            is_stale_[target] = false;
             ways_.assign(graph_.nodes.size(), Way::unknown);
             uint64_t sources = 0;
             for (uint32_t node = 0; node < senders.size(); ++node)
                 if (senders[node] != 0 && follow(node, target)) sources += senders[node];
+            uint64_t& served = served_of_[target] = 0;
             for (const uint32_t host : hosts_of_target_[target])
                 if (has_light(host))  // minus the host itself
                     served += sources - (follow(switch_of(host), target) ? 1 : 0);
         }
-        return served;
+        return std::accumulate(served_of_.begin(), served_of_.end(), uint64_t{0});
     }
 
     std::vector<uint64_t> senders_by_switch() const {
@@ -140,9 +170,7 @@ private:
                          const std::vector<uint32_t>& before) {
         const std::vector<bool> at_the_end = served(target);
         std::vector<uint32_t> undone;  // what each write replaced
-        const auto place = [&](size_t i) {
-            return size_t{history_.writes[i].node} * history_.target_count + target;
-        };
+        const auto place = [&](size_t i) { return row_[history_.writes[i].node] + target; };
         for (const size_t i : writes) tables_[place(i)] = before[place(i)];
         for (const size_t i : writes) {
             undone.push_back(tables_[place(i)]);
@@ -176,7 +204,7 @@ private:
             return node;
         };
         for (uint32_t cable = 0; cable < graph_.cables.size(); ++cable) {
-            if (!works(cable)) continue;
+            if (!works_[cable]) continue;
             const uint32_t a = root(graph_.cables[cable].a.node);
             const uint32_t b = root(graph_.cables[cable].b.node);
             first[std::max(a, b)] = std::min(a, b);
@@ -211,12 +239,16 @@ private:
     const Graph& graph_;
     Ports ports_;
     const History& history_;
-    std::vector<uint32_t> tables_;
+    std::vector<size_t> row_;       // by node: where its entries begin
+    std::vector<uint32_t> tables_;  // of switches: hosts have none
     std::vector<uint32_t> endpoints_;
     bool avoids_dead_ports_;
     std::vector<bool> cable_down_;
     std::vector<bool> node_down_;
+    std::vector<bool> works_;                             // by cable: it and both its ends
     std::vector<std::vector<uint32_t>> hosts_of_target_;  // nodes
+    std::vector<uint64_t> served_of_;                     // by target: pairs of hosts
+    std::vector<bool> is_stale_;                          // by target: it is counted anew
     std::vector<Way> ways_;                               // by node, of one target
 };
 
@@ -230,6 +262,11 @@ void judge_repairs(const Graph& graph, History& history, bool avoids_dead_ports)
         const Instant end =
             i + 1 < history.repairs.size() ? history.repairs[i + 1].cause.at : Instant::never();
         next = judge.live_through(repair.cause, next, end, repair);
+    }
+    for (const ManagementSent& sent : history.management) {
+        const auto after = std::ranges::upper_bound(history.repairs, sent.at, {},
+                                                    [](const Repair& one) { return one.cause.at; });
+        if (after != history.repairs.begin()) std::prev(after)->bytes += sent.bytes;
     }
 }
 

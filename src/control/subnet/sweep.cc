@@ -1,6 +1,7 @@
 #include "control/subnet/sweep.h"
 
 #include <algorithm>
+#include <map>
 
 #include "control/judge.h"
 #include "control/subnet/world.h"
@@ -34,7 +35,6 @@ public:
               world.cables = delays;
               world.losses = losses;
               world.seed = seed;
-              world.keeps_lane_writes = true;
               world.light = settings.light;
               world.route = settings.route;
               return world;
@@ -191,9 +191,14 @@ private:
     // Records entries that differ from the previous ones of the switch; a restarted one has none.
     void take_writes(TableWrites writes) {
         take_lane_writes(writes.lanes);
-        std::vector<uint32_t> now = history_.tables;
+        std::map<uint32_t, std::vector<uint32_t>> now;  // by switch that was written to
         const auto write = [&](Instant at, uint32_t node, uint32_t endpoint, uint32_t list) {
-            uint32_t& had = now[size_t{node} * history_.target_count + endpoint];
+            std::vector<uint32_t>& entries = now[node];
+            if (entries.empty()) {
+                const auto begin = &history_.table(node, 0);
+                entries.assign(begin, begin + history_.target_count);
+            }
+            uint32_t& had = entries[endpoint];
             if (had == list) return;
             had = list;
             history_.writes.push_back({at, node, endpoint, list});

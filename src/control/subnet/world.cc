@@ -280,7 +280,7 @@ void World::arrive(const Event& event) {
         writes_.blocks.push_back(write_of(now_, event.who, agent, smp.modifier()));
     if (smp.method() == wire::kMethodSet && smp.attribute() == wire::kSmpPortInfo)
         note_active(event.who);
-    if (settings_.keeps_lane_writes && agent.is_switch() && smp.method() == wire::kMethodSet &&
+    if (keeps_sent_ && agent.is_switch() && smp.method() == wire::kMethodSet &&
         smp.attribute() == wire::kSmpSlToVlMappingTable)
         writes_.lanes.push_back({now_, event.who, agent.tables().lane_maps()});
     drain(event.who);
@@ -415,7 +415,9 @@ void World::transmit(uint32_t node, const SmpOut& out, uint8_t lane) {
     PerformanceAgent& performance = gmps_.performance(node);
     if (!link.is_cabled() || !cable_up_[link.cable])
         return performance.count(out.port, PortCounter::xmit_discards);
-    if (keeps_sent_) sent_.push_back({free_at_[node], {node, static_cast<uint16_t>(out.port - 1)}});
+    if (keeps_sent_)
+        sent_.push_back(
+            {free_at_[node], {node, static_cast<uint16_t>(out.port - 1)}, kMadPacketBytes});
     performance.count(out.port, PortCounter::xmit_packets);
     performance.count(out.port, PortCounter::unicast_xmit_packets);
     performance.count(out.port, PortCounter::xmit_data, kMadWords);

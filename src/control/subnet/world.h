@@ -34,7 +34,6 @@ struct WorldSettings {
     // Further losses: MADs of 10^12 lost on the way from each end of a cable; empty: none.
     std::vector<std::array<uint64_t, 2>> losses{};
     uint64_t seed = 1;
-    bool keeps_lane_writes = false;  // off by default, since they are large
 };
 
 // A block of a switch's linear forwarding table that was written.
@@ -114,7 +113,8 @@ public:
     TableWrites take_writes() { return std::exchange(writes_, {}); }
     // Cables that came back and that a manager made active since the last call, by time.
     std::vector<CableReady> take_ready() { return std::exchange(ready_, {}); }
-    // MADs that began to leave a port since the last call; those of the first call are not kept.
+    // MADs that began to leave a port since the last call. From the first call on these and writes
+    // of lanes are kept, which are large.
     std::vector<ManagementSent> take_sent() {
         keeps_sent_ = true;
         return std::exchange(sent_, {});
