@@ -395,7 +395,7 @@ void HostNode::on_change(Instant now) {
             if (port.is_up) intake_.tell_all(kOnlyPort);
             break;
         case HostChange::Kind::management:
-            cabling_.send_management(plan_.port, now);
+            cabling_.send_management(plan_.port, change.bytes, now);
             if (port.is_awaited) await_line();  // the line falls free later
             return;
         case HostChange::Kind::pause_storm:

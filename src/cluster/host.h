@@ -30,10 +30,11 @@ struct HostChange {
         pause_storm,
         pause_storm_end,
         slow_receiver,
-        management  // a management packet leaves
+        management  // packets of a control plane leave
     };
     Instant at{};
     Kind kind = Kind::port_down;
+    uint32_t bytes = 0;  // of management packets
     std::optional<base::Rate> rate;
 };
 

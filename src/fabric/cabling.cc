@@ -150,10 +150,11 @@ Instant Cabling::replay(uint32_t p, Transit& transit, Instant end) {
     return end;
 }
 
-void Cabling::send_management(uint32_t p, Instant now) {
+void Cabling::send_management(uint32_t p, uint32_t bytes, Instant now) {
     Port& from = ports_[p];
-    from.busy_until = std::max(from.busy_until, now) + line_time(p, kManagementBytes);
-    from.wire_bytes += kManagementBytes;
+    from.busy_until = std::max(from.busy_until, now) + line_time(p, bytes);
+    from.wire_bytes += bytes;
+    counters_[p].management_bytes += bytes;
 }
 
 Instant Cabling::transmit_owed(uint32_t p, Instant now) {

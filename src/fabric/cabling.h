@@ -83,7 +83,7 @@ public:
     Instant transmit(Port& from, uint32_t index, Instant now);
     // Management packets have a queue of their own: one takes the line next, before all data, and
     // needs no credits. What it says is the business of `control`, so only its time is spent here.
-    void send_management(uint32_t p, Instant now);
+    void send_management(uint32_t p, uint32_t bytes, Instant now);
     // Sends the flow-control packet that the port owes.
     Instant transmit_owed(uint32_t p, Instant now);
 

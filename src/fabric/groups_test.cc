@@ -226,7 +226,7 @@ TEST(Groups, copies_take_their_sender_s_room_once_until_the_last_has_left) {
 
 TEST(Groups, a_copy_that_is_dropped_gives_its_part_of_the_room_back) {
     BenchOptions options = with_groups(FlowControl::credits);
-    options.changes = {{kStart + 3_us, NodeChange::Kind::port_down, 2, nullptr}};
+    options.changes = {{kStart + 3_us, NodeChange::Kind::port_down, 2}};
     SwitchBench bench(4, options);
     bench.cabling().out(2, 0).credits.credit_limit = 0;
     bench.arrive(kStart + 1_us, 3, {.destination = kAll});  // waits at port 2 until that goes down

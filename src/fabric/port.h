@@ -158,6 +158,7 @@ struct PortEvents {
     uint64_t replicated = 0;  // ... and copies that were made of what came in here
     uint64_t words = 0;       // back-pressure messages to sources that fill the port of a host
     uint64_t lost_words = 0;  // of those, from any switch
+    uint64_t management_bytes = 0;  // of control planes; part of Port::wire_bytes
     uint32_t trimmed = 0;
     uint32_t corrected = 0;
     uint32_t watchdog_fired = 0;

@@ -19,8 +19,6 @@ using base::Rate;
 inline constexpr uint32_t kLanes = 16;           // virtual lanes, or priorities of which 8 are used
 inline constexpr uint32_t kManagementLane = 15;  // VL15: no flow control, always sent first
 inline constexpr uint32_t kNoLane = 0xff;
-// A management packet on the wire: a MAD of 256 bytes, LRH 8, BTH 12, DETH 8, ICRC 4 and VCRC 2.
-inline constexpr uint32_t kManagementBytes = 256 + 8 + 12 + 8 + 4 + 2;
 
 enum class FlowControl : uint8_t {
     none,     // a full buffer loses packets

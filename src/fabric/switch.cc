@@ -363,7 +363,7 @@ void Switch::on_change(Instant now) {
         case NodeChange::Kind::entries: return ways_.write(change.entries);
         case NodeChange::Kind::lanes: return ways_.map_lanes(change.lanes);
         case NodeChange::Kind::management:
-            cabling().send_management(ports().global(change.port), now);
+            cabling().send_management(ports().global(change.port), change.bytes, now);
             if (ports()[change.port].is_awaited) lines_.await(change.port);  // falls free later
             return;
         case NodeChange::Kind::port_down: return on_link(now, change.port, false);

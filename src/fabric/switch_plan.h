@@ -28,6 +28,7 @@ struct NodeChange {
     Instant at{};
     Kind kind = Kind::port_down;
     uint16_t port = 0;
+    uint32_t bytes = 0;  // of management packets
     const Routes* routes = nullptr;
     std::span<const RouteEntry> entries{};
     std::span<const uint64_t> lanes{};

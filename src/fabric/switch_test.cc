@@ -75,12 +75,13 @@ TEST(Switch, a_line_that_was_waited_for_in_vain_is_not_used_twice_at_a_time) {
     EXPECT_EQ(ends(bench.sent(3)), (std::vector{1020_ns, 1040_ns, 1060_ns}));
 }
 
-// A management packet of 290 bytes takes 5.8 ns.
+constexpr uint32_t kManagementBytes = 290;  // 5.8 ns
+
 TEST(Switch, sends_management_packets_before_data_that_waits) {
     BenchOptions options = lossy();
-    options.changes = {{kStart + 1005_ns, NodeChange::Kind::management, 3},
-                       {kStart + 1006_ns, NodeChange::Kind::management, 3},
-                       {kStart + 1995_ns, NodeChange::Kind::management, 3}};
+    options.changes = {{kStart + 1005_ns, NodeChange::Kind::management, 3, kManagementBytes},
+                       {kStart + 1006_ns, NodeChange::Kind::management, 3, kManagementBytes},
+                       {kStart + 1995_ns, NodeChange::Kind::management, 3, kManagementBytes}};
     SwitchBench bench(4, options);
     for (const uint16_t port : {0, 1}) bench.arrive(kStart + 1_us, port, {.destination = 3});
     bench.arrive(kStart + 2_us, 0, {.destination = 3});
@@ -92,7 +93,7 @@ TEST(Switch, sends_management_packets_before_data_that_waits) {
 
 TEST(Switch, sends_management_packets_though_data_is_paused) {
     BenchOptions options = lossless(1 << 20, 0);
-    options.changes = {{kStart + 1010_ns, NodeChange::Kind::management, 1}};
+    options.changes = {{kStart + 1010_ns, NodeChange::Kind::management, 1, kManagementBytes}};
     SwitchBench bench(2, options);
     bench.pause(kStart + 1_us, 1, 1, 100);
     bench.arrive(kStart + 1005_ns, 0, {.destination = 1});

@@ -80,15 +80,16 @@ std::string control_text(const Facts& facts) {
                                    counted(control.bring_up_messages, "message"));
     if (control.repairs.empty()) return text;
     Table table;
-    table.row({"at", "what happened", "routes dead for", "pairs", "lost", "messages",
+    table.row({"at", "what happened", "routes dead for", "pairs", "lost", "messages", "on cables",
                "entries written", "cut off"});
     for (size_t i = 0; i < std::min(control.repairs.size(), kMostFaults); ++i) {
         const control::Repair& repair = control.repairs[i].repair;
-        table.row(
-            {base::to_string(repair.cause.at - Instant{}), disturbance_text(facts, repair.cause),
-             time_without_route(repair), std::to_string(repair.broken_pairs),
-             std::to_string(lost_by_fault(control.repairs[i])), std::to_string(repair.messages),
-             std::to_string(repair.writes), cut_off_text(facts, repair)});
+        table.row({base::to_string(repair.cause.at - Instant{}),
+                   disturbance_text(facts, repair.cause), time_without_route(repair),
+                   std::to_string(repair.broken_pairs),
+                   std::to_string(lost_by_fault(control.repairs[i])),
+                   std::to_string(repair.messages), base::bytes_to_string(repair.bytes),
+                   std::to_string(repair.writes), cut_off_text(facts, repair)});
     }
     text += table.text();
     if (control.repairs.size() > kMostFaults)

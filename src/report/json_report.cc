@@ -271,6 +271,7 @@ Json repair_json(const Facts& facts, const sim::RepairResult& found) {
                  {"pairs_cut_off", repair.cut_off_pairs},
                  {"cut_off", Json::array()},
                  {"messages", repair.messages},
+                 {"bytes_on_cables", repair.bytes},
                  {"entries_written", repair.writes},
                  {"lost", lost_by_fault(found)},
                  {"dropped", dropped_json(found.lost)}};

@@ -224,7 +224,7 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.ets = ets_[node];
     plan.settings = own_settings(node);
     plan.ecn = wiring_.marking_of(node);
-    plan.changes = changes_.switches[node];
+    plan.changes = std::move(changes_.switches[node]);
     if (has_lanes()) plan.lanes = network_->lanes()->maps[node];
     plan.tenancy = network_->tenancy();
     if (plan.tenancy != nullptr) plan.hosts = guarded_hosts(node);
@@ -310,7 +310,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.answers_pass_pauses = setup_.host.answers_pass_pauses;
     plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
     plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
-    plan.changes = changes_.hosts[node];
+    plan.changes = std::move(changes_.hosts[node]);
     plan.has_tenants = network_->tenancy_.has_value();
     if (has_lanes()) plan.lane_of_level = &network_->lanes()->of_hosts;
     return plan;

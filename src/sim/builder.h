@@ -34,6 +34,7 @@ private:
     bool is_guarded(uint32_t node, uint16_t port) const;
     void add_routes();
     void write_tables();
+    void make_room_for(const std::vector<control::ManagementSent>& management);
     void write_entries(const std::vector<uint32_t>& lists);
     fabric::Routes compute_routes(const std::vector<bool>& cable_down,
                                   const std::vector<bool>& node_down) const;

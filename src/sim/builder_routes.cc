@@ -35,16 +35,29 @@ void Builder::write_tables() {
     for (const control::HistoryOfLanes::Write& write : history.lanes.writes)
         changes_.switches[write.node].push_back(
             {.at = write.at, .kind = fabric::NodeChange::Kind::lanes, .lanes = write.map});
-    for (const control::ManagementSent& mad : history.management)
-        if (setup_.graph.nodes[mad.from.node].is_host())
-            changes_.hosts[mad.from.node].push_back(
-                {mad.at, cluster::HostChange::Kind::management, {}});
+    make_room_for(history.management);
+    for (const control::ManagementSent& sent : history.management)
+        if (setup_.graph.nodes[sent.from.node].is_host())
+            changes_.hosts[sent.from.node].push_back(
+                {sent.at, cluster::HostChange::Kind::management, sent.bytes, {}});
         else
-            changes_.switches[mad.from.node].push_back(
-                {.at = mad.at,
+            changes_.switches[sent.from.node].push_back(
+                {.at = sent.at,
                  .kind = fabric::NodeChange::Kind::management,
-                 .port = mad.from.port});
+                 .port = sent.from.port,
+                 .bytes = sent.bytes});
     network_->routes_.push_back(std::move(writer).finish());
+}
+
+// There may be millions of them.
+void Builder::make_room_for(const std::vector<control::ManagementSent>& management) {
+    std::vector<size_t> count(setup_.graph.nodes.size());
+    for (const control::ManagementSent& sent : management) ++count[sent.from.node];
+    for (uint32_t node = 0; node < count.size(); ++node)
+        if (setup_.graph.nodes[node].is_host())
+            changes_.hosts[node].reserve(count[node]);
+        else
+            changes_.switches[node].reserve(changes_.switches[node].size() + count[node]);
 }
 
 // All writes of a switch at one instant are one change.
@@ -55,7 +68,7 @@ void Builder::write_entries(const std::vector<uint32_t>& lists) {
     for (auto& [when, entries] : of_node) {
         const auto& kept = network_->route_entries_.emplace_back(std::move(entries));
         changes_.switches[when.first].push_back(
-            {when.second, fabric::NodeChange::Kind::entries, 0, nullptr, kept});
+            {.at = when.second, .kind = fabric::NodeChange::Kind::entries, .entries = kept});
     }
 }
 
@@ -92,8 +105,9 @@ void Builder::reroute_after_delay() {
         network_->routes_.push_back(compute_routes(cable_down, node_down));
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
             if (!setup_.graph.nodes[node].is_host())
-                changes_.switches[node].push_back(
-                    {known, fabric::NodeChange::Kind::routes, 0, &network_->routes_.back(), {}});
+                changes_.switches[node].push_back({.at = known,
+                                                   .kind = fabric::NodeChange::Kind::routes,
+                                                   .routes = &network_->routes_.back()});
     }
 }
 

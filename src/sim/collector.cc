@@ -309,6 +309,26 @@ Result Network::finish(Result::End end, bool program_is_done) {
     return Collector(*this, end, program_is_done).collect();
 }
 
+void Network::leave_out_management_after(Instant end, Result& result) {
+    if (!history_ || history_->management.empty()) return;
+    const auto place = [](const LinkResult& link) { return std::tuple(link.node, link.port); };
+    const auto cabling_of = [&](const LinkResult& link) -> fabric::Cabling& {
+        return partitions_[locations_[link.node].partition]->cabling();
+    };
+    const auto port_of = [&](const LinkResult& link) {
+        return locations_[link.node].first_port + link.port;
+    };
+    for (LinkResult& link : result.links)
+        link.wire_bytes -= cabling_of(link).counters(port_of(link)).management_bytes;
+    for (const control::ManagementSent& sent : history_->management)
+        if (sent.at <= end)
+            std::ranges::lower_bound(result.links, std::tuple(sent.from.node, sent.from.port), {},
+                                     place)
+                ->wire_bytes += sent.bytes;
+    for (LinkResult& link : result.links)
+        link.busy = cabling_of(link).rate(port_of(link)).time_for(link.wire_bytes);
+}
+
 Result Network::finish_briefly(Result::End end, bool program_is_done) {
     return Collector(*this, end, program_is_done).collect_end();
 }

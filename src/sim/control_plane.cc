@@ -28,7 +28,7 @@ std::optional<Disturbance::Kind> kind_of(Fault::Kind kind) {
 
 // The loss of MADs, which have one size, on a cable in the direction from one end.
 uint64_t mads_lost_e12(const Setup& setup, uint32_t cable, bool is_from_a) {
-    constexpr uint64_t kMadBits = uint64_t{fabric::kManagementBytes} * 8;
+    constexpr uint64_t kMadBits = uint64_t{control::kMadPacketBytes} * 8;
     uint64_t packets_e12 = setup.graph.cables[cable].loss_per_trillion;
     uint64_t bits_e18 = setup.fabric.link.error_rate_e18;
     for (const CableErrors& own : setup.cable_errors) {
@@ -71,7 +71,7 @@ base::Result<std::shared_ptr<const control::History>> run_control(const Setup& s
     for (const topology::Cable& cable : setup.graph.cables) {
         delays.push_back(cable_delay(setup, cable) + setup.fabric.link.fec_delay);
         // A node has all of a MAD before it acts on it.
-        if (is_swept) delays.back() += cable_rate(setup, cable).time_for(fabric::kManagementBytes);
+        if (is_swept) delays.back() += cable_rate(setup, cable).time_for(control::kMadPacketBytes);
         rates_bps.push_back(cable_rate(setup, cable).whole_bits_per_second());
     }
     const auto disturbances = disturbances_of(setup);

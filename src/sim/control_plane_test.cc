@@ -88,24 +88,45 @@ TEST_P(ControlPlane, changes_nothing_where_nothing_breaks_and_paths_are_the_same
 }
 
 // One flow between hosts of one leaf, whose path no fault changes.
-TEST(Sweep, takes_its_bytes_from_the_wire) {
-    auto setup = shift_with_dead_link(ControlSettings::Kind::sweep);
+Setup inside_a_leaf(ControlSettings::Kind kind, uint64_t bytes) {
+    auto setup = shift_with_dead_link(kind);
     setup.flows.resize(1);
     setup.flows[0].source = 0;
     setup.flows[0].destination = 1;
-    setup.flows[0].bytes = 1'000'000'000;
-    const auto bytes = [](const Result& result) {
-        uint64_t sum = 0;
-        for (const LinkResult& link : result.links) sum += link.wire_bytes;
-        return sum;
-    };
-    const Result swept = testing::run(setup, 1);
-    setup.control.kind = ControlSettings::Kind::given;
-    const Result given = testing::run(setup, 1);
-    ASSERT_GT(bytes(swept), bytes(given));
-    EXPECT_EQ((bytes(swept) - bytes(given)) % fabric::kManagementBytes, 0u);
-    EXPECT_GT(bytes(swept) - bytes(given), 100 * fabric::kManagementBytes);
-    EXPECT_GT(swept.time, given.time) << "the manager is at the sender";
+    setup.flows[0].bytes = bytes;
+    return setup;
+}
+
+uint64_t bytes_on_lines(const Result& result) {
+    uint64_t sum = 0;
+    for (const LinkResult& link : result.links) sum += link.wire_bytes;
+    return sum;
+}
+
+TEST_P(ControlPlane, takes_its_bytes_from_the_wire) {
+    const Result found = testing::run(inside_a_leaf(GetParam(), 1'000'000'000), 1);
+    const Result given =
+        testing::run(inside_a_leaf(ControlSettings::Kind::given, 1'000'000'000), 1);
+    const uint64_t bytes = found.control.repairs[0].repair.bytes;
+    EXPECT_GE(bytes, found.control.repairs[0].repair.messages * 27);
+    const uint64_t more = bytes_on_lines(found) - bytes_on_lines(given);
+    if (GetParam() != ControlSettings::Kind::sweep) {
+        EXPECT_EQ(more, bytes);
+        return;
+    }
+    EXPECT_EQ(more % control::kMadPacketBytes, 0u);
+    EXPECT_GT(more, 100 * control::kMadPacketBytes);
+    EXPECT_LE(more, bytes) << "the manager sweeps on when the flow has ended";
+    EXPECT_GT(found.time, given.time) << "the manager is at the sender";
+}
+
+// The flow ends before the fault.
+TEST_P(ControlPlane, keeps_no_line_busy_when_all_work_has_ended) {
+    const Result found = testing::run(inside_a_leaf(GetParam(), 10'000), 1);
+    const Result given = testing::run(inside_a_leaf(ControlSettings::Kind::given, 10'000), 1);
+    EXPECT_GT(found.control.repairs[0].repair.bytes, 0u);
+    EXPECT_EQ(bytes_on_lines(found), bytes_on_lines(given));
+    for (const LinkResult& link : found.links) EXPECT_LE(link.busy, found.time - Instant{});
 }
 
 // What breaks, besides a link: a link again and again, and then a switch. A session of BGP that was

@@ -40,10 +40,10 @@ void FaultPlan::change_port(topology::CableEnd end, Instant at, bool is_up) {
     using HostKind = cluster::HostChange::Kind;
     if (setup_.graph.nodes[end.node].is_host())
         changes_.hosts[end.node].push_back(
-            {at, is_up ? HostKind::port_up : HostKind::port_down, {}});
+            {at, is_up ? HostKind::port_up : HostKind::port_down, 0, {}});
     else
         changes_.switches[end.node].push_back(
-            {at, is_up ? NodeKind::port_up : NodeKind::port_down, end.port, nullptr, {}});
+            {at, is_up ? NodeKind::port_up : NodeKind::port_down, end.port});
 }
 
 // By time. A cable works if the cable itself and both of its ends work.
@@ -102,11 +102,11 @@ void FaultPlan::change_hosts() {
     using Kind = cluster::HostChange::Kind;
     for (const Fault& fault : setup_.faults) {
         if (fault.kind == Fault::Kind::pause_storm)
-            changes_.hosts[fault.subject].push_back({fault.at, Kind::pause_storm, {}});
+            changes_.hosts[fault.subject].push_back({fault.at, Kind::pause_storm, 0, {}});
         if (fault.kind == Fault::Kind::pause_storm_end)
-            changes_.hosts[fault.subject].push_back({fault.at, Kind::pause_storm_end, {}});
+            changes_.hosts[fault.subject].push_back({fault.at, Kind::pause_storm_end, 0, {}});
         if (fault.kind == Fault::Kind::slow_receiver)
-            changes_.hosts[fault.subject].push_back({fault.at, Kind::slow_receiver, fault.rate});
+            changes_.hosts[fault.subject].push_back({fault.at, Kind::slow_receiver, 0, fault.rate});
     }
 }
 

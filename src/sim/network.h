@@ -112,6 +112,8 @@ public:
 
     // `program_is_done`: whether the ranks have finished their program, if there is one.
     Result finish(Result::End end, bool program_is_done);
+    // A control plane may still send when all work has ended. No link has been busy with that.
+    void leave_out_management_after(Instant end, Result& result);
     // The same, but only how the run ended. For a run that is explained; an earlier run of the same
     // setup found the rest.
     Result finish_briefly(Result::End end, bool program_is_done);

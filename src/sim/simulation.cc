@@ -292,6 +292,7 @@ Result Simulation::finish(Result::End end) {
         ranks_.finish(result, inside.get());
         say_why_stuck(result);
     }
+    network_->leave_out_management_after(result.time, result);
     result.account.chain = find_chain(result);
     if (inside) {
         result.engine.events += inside->engine.events;

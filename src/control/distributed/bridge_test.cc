@@ -18,15 +18,26 @@ DistributedSettings tree_settings() {
     return settings;
 }
 
-std::vector<uint64_t> equal_rates(const topology::Graph& graph) {
-    return std::vector<uint64_t>(graph.cables.size(), 100'000'000'000);
-}
-
 FabricOfBridges settled_tree(const topology::Graph& graph,
                              const DistributedSettings& settings = tree_settings()) {
-    FabricOfBridges fabric(graph, delays_of(graph), equal_rates(graph), settings);
+    FabricOfBridges fabric(graph, delays_of(graph), rates_of(graph), settings);
     EXPECT_TRUE(fabric.run_until_settled(Instant{} + 60 * kWholeSecond));
     return fabric;
+}
+
+TEST(Bridges, send_smallest_frames) {
+    const auto graph = graph_of("ring:4,hosts=1");
+    const uint32_t cable = cable_between(graph, "switch0", "switch1");
+    const History history =
+        history_of(graph, {{Kind::cable_down, Instant{} + kMillisecond, cable}}, tree_settings());
+    const Repair& repair = history.repairs[0];
+    EXPECT_GE(history.management.size(), repair.messages) << "with hellos";
+    EXPECT_GT(repair.messages, 0u);
+    EXPECT_EQ(repair.bytes, history.management.size() * 84);
+    for (const ManagementSent& sent : history.management) {
+        EXPECT_EQ(sent.bytes, 84u);
+        EXPECT_FALSE(graph.nodes[sent.from.node].is_host());
+    }
 }
 
 uint32_t count_between_switches(const topology::Graph& graph) {
@@ -49,7 +60,7 @@ TEST(Bridges, elect_the_lowest_address_and_block_what_closes_a_circle) {
 
 TEST(Bridges, prefer_a_fast_way_to_a_short_one) {
     auto graph = graph_of("ring:4,hosts=1");
-    std::vector<uint64_t> rates = equal_rates(graph);
+    std::vector<uint64_t> rates = rates_of(graph);
     const uint32_t slow = cable_between(graph, "switch0", "switch3");
     rates[slow] = 10'000'000'000;
     FabricOfBridges fabric(graph, delays_of(graph), rates, tree_settings());
@@ -146,7 +157,7 @@ bool has_circle(const topology::Graph& graph, const FabricOfBridges& fabric) {
 TEST(Bridges, never_close_a_circle) {
     for (uint64_t seed = 1; seed <= 100; ++seed) {
         const auto graph = random_fabric(seed);
-        FabricOfBridges fabric(graph, delays_of(graph), equal_rates(graph), tree_settings());
+        FabricOfBridges fabric(graph, delays_of(graph), rates_of(graph), tree_settings());
         ASSERT_TRUE(fabric.run_until_settled(Instant{} + 60 * kWholeSecond)) << "seed " << seed;
         Instant begin = fabric.now();
         for (const Disturbance& cause : random_disturbances(graph, seed)) {

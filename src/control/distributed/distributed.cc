@@ -1,9 +1,11 @@
 #include "control/distributed/distributed.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "control/distributed/fabric_of_bridges.h"
 #include "control/distributed/fabric_of_speakers.h"
+#include "control/distributed/lldp.h"
 #include "control/judge.h"
 
 namespace tulle::control {
@@ -41,35 +43,44 @@ Instant last_of(const std::vector<TableWrite>& writes, Instant least) {
 
 // The run begins `rest` after the fabric has come up.
 template <class Fabric>
-void live_through(const std::vector<Disturbance>& disturbances, Duration patience, Duration rest,
-                  Fabric& fabric, History& history) {
+void live_through(const topology::Graph& graph, const std::vector<Disturbance>& disturbances,
+                  const DistributedSettings& settings, Duration rest, Fabric& fabric,
+                  History& history) {
     const Instant begin = last_of(fabric.take_writes(), fabric.now()) + rest;
+    const Duration since_light = begin - Instant{};
     fabric.run_until(begin);
+    fabric.take_sent();
     history.bring_up_messages = fabric.messages();
     history.tables = fabric.tables();
     uint64_t told = fabric.messages();
-    for (const Disturbance& disturbance : disturbances) {
-        const Instant at = begin + (disturbance.at - Instant{});
-        fabric.run_until(at);
+    std::vector<Disturbance> since_bring_up = disturbances;
+    for (Disturbance& disturbance : since_bring_up) {
+        disturbance.at = disturbance.at + since_light;
+        fabric.run_until(disturbance.at);
         if (!history.repairs.empty()) history.repairs.back().messages = fabric.messages() - told;
         told = fabric.messages();
         apply(disturbance, fabric);
         history.repairs.push_back({.cause = disturbance});
+        history.repairs.back().cause.at = disturbance.at - since_light;
     }
     if (!disturbances.empty()) {
-        fabric.run_until_settled(fabric.now() + patience);
+        fabric.run_until_settled(fabric.now() + patience(settings));
         history.repairs.back().messages = fabric.messages() - told;
     }
     history.writes = fabric.take_writes();
-    for (TableWrite& write : history.writes) write.at = Instant{} + (write.at - begin);
+    for (TableWrite& write : history.writes) write.at = write.at - since_light;
     std::ranges::stable_sort(history.writes, {}, &TableWrite::at);
+    history.management = lldp_frames(graph, since_bring_up, settings.light, begin, fabric.now());
+    std::ranges::copy(fabric.take_sent(), std::back_inserter(history.management));
+    for (ManagementSent& sent : history.management) sent.at = sent.at - since_light;
     history.lists = fabric.lists();
 }
 
 base::Result<History> run_bgp(const topology::Graph& graph, const std::vector<Duration>& delays,
+                              const std::vector<uint64_t>& rates_bps,
                               const DistributedSettings& settings,
                               const std::vector<Disturbance>& disturbances) {
-    FabricOfSpeakers fabric(graph, delays, settings);
+    FabricOfSpeakers fabric(graph, delays, rates_bps, settings);
     History history;
     history.way = "BGP";
     history.target_of = fabric.prefix_of();
@@ -77,7 +88,7 @@ base::Result<History> run_bgp(const topology::Graph& graph, const std::vector<Du
     if (!fabric.run_until_settled(Instant{} + patience(settings)))
         return base::Error{"the routes of the fabric do not settle: some session never comes up"};
     history.bring_up = last_of(fabric.writes(), fabric.now()) - Instant{};
-    live_through(disturbances, patience(settings), Duration{}, fabric, history);
+    live_through(graph, disturbances, settings, Duration{}, fabric, history);
     return history;
 }
 
@@ -109,7 +120,7 @@ base::Result<History> run_spanning_tree(const topology::Graph& graph,
     history.bring_up = last_of(fabric.writes(), Instant{}) - Instant{};
     // A port that sent many BPDUs during bring-up must be allowed to send again.
     const Duration rest{(settings.bridge.hold_count + 1) * int64_t{1'000'000'000'000}};
-    live_through(disturbances, patience(settings), rest, fabric, history);
+    live_through(graph, disturbances, settings, rest, fabric, history);
     return history;
 }
 
@@ -121,7 +132,7 @@ base::Result<History> run_distributed(const topology::Graph& graph,
                                       const DistributedSettings& settings,
                                       const std::vector<Disturbance>& disturbances) {
     auto history = settings.protocol == Protocol::bgp
-                       ? run_bgp(graph, delays, settings, disturbances)
+                       ? run_bgp(graph, delays, rates_bps, settings, disturbances)
                        : run_spanning_tree(graph, delays, rates_bps, settings, disturbances);
     if (history) judge_repairs(graph, *history);
     return history;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/rate.h"
+
 namespace tulle::control {
 
 using base::Duration;
@@ -15,6 +17,10 @@ namespace {
 constexpr uint16_t kPriority = 0x8000;     // 17.14, table 17-2: the default of all bridges
 constexpr uint16_t kNowhere = UINT16_MAX;  // no port leads there
 constexpr uint16_t kHereAlready = 0xfffe;  // the target's own switch
+
+// A BPDU of RSTP has 36 bytes (9.3.3). With the headers of Ethernet and LLC it fits into the
+// smallest frame; preamble and gap follow.
+constexpr uint32_t kBpduBytes = 64 + 20;
 
 // 17.14, table 17-3: 20 Tb/s over the rate.
 uint32_t cost_of(uint64_t rate_bps) {
@@ -38,7 +44,10 @@ FabricOfBridges::FabricOfBridges(const Graph& graph, std::vector<Duration> delay
       node_unsettled_(graph.nodes.size()),
       cable_unsettled_(graph.cables.size()),
       toward_(graph.nodes.size()) {
-    for (const uint64_t rate : rates_bps) costs_.push_back(cost_of(rate));
+    for (uint32_t cable = 0; cable < graph.cables.size(); ++cable) {
+        costs_.push_back(cost_of(rates_bps[cable]));
+        delays_[cable] += base::Rate::bits_per_second(rates_bps[cable]).time_for(kBpduBytes);
+    }
     for (const uint32_t host : graph.endpoints()) {
         const uint32_t home = ports_.at({host, 0}).peer.node;
         const auto known = std::ranges::find(homes_, home);
@@ -202,7 +211,9 @@ void FabricOfBridges::drain(uint32_t node) {
         }
         if (!states_.works(link.cable)) continue;
         if (!is_hello) ++under_way_;
-        agenda_.add({.at = std::max(free_at_[node], now_) + delays_[link.cable],
+        const Instant at = std::max(free_at_[node], now_);
+        if (keeps_sent_) sent_.push_back({at, {node, out->port}, kBpduBytes});
+        agenda_.add({.at = at + delays_[link.cable],
                      .node = link.peer.node,
                      .port = link.peer.port,
                      .outages = states_.outages(link.cable),

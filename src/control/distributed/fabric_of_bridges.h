@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "control/agenda.h"
@@ -20,7 +21,7 @@ namespace tulle::control {
 
 class FabricOfBridges {
 public:
-    // `delays`: one for each cable; likewise `rates_bps`, which determine path costs.
+    // `delays`: one for each cable; likewise `rates_bps`, which also determine path costs.
     FabricOfBridges(const topology::Graph& graph, std::vector<base::Duration> delays,
                     const std::vector<uint64_t>& rates_bps, const DistributedSettings& settings);
 
@@ -41,6 +42,11 @@ public:
     std::vector<TableWrite> take_writes();
     uint64_t messages() const { return messages_; }  // messages sent, without hellos
     const std::vector<uint32_t>& tables() const { return tables_; }
+    // What began to leave a port since the last call; that of the first call is not kept.
+    std::vector<ManagementSent> take_sent() {
+        keeps_sent_ = true;
+        return std::exchange(sent_, {});
+    }
     // Whether both ends of a cable between switches forward data.
     bool carries(uint32_t cable) const;
     // Cables between switches that work but are blocked.
@@ -72,8 +78,8 @@ private:
 
     const topology::Graph topology_;
     topology::Ports ports_;
-    std::vector<base::Duration> delays_;
-    std::vector<uint32_t> costs_;  // by cable
+    std::vector<base::Duration> delays_;  // by cable, with the time of a BPDU on the line
+    std::vector<uint32_t> costs_;         // by cable
     DistributedSettings settings_;
     std::vector<uint32_t> target_of_;  // by endpoint
     std::vector<uint32_t> homes_;      // by target: its switch
@@ -90,6 +96,8 @@ private:
     uint64_t under_way_ = 0;  // messages, without hellos
     base::Instant now_{};
     uint64_t messages_ = 0;
+    bool keeps_sent_ = false;
+    std::vector<ManagementSent> sent_;
     PortLists lists_;
     std::vector<uint32_t> tables_;  // as in History
     std::vector<TableWrite> writes_;

@@ -28,6 +28,7 @@ uint32_t updates_of(const BgpMessage& message) {
 }  // namespace
 
 FabricOfSpeakers::FabricOfSpeakers(const Graph& graph, std::vector<Duration> delays,
+                                   const std::vector<uint64_t>& rates_bps,
                                    const DistributedSettings& settings)
     : topology_(graph),
       ports_(topology_),
@@ -42,6 +43,7 @@ FabricOfSpeakers::FabricOfSpeakers(const Graph& graph, std::vector<Duration> del
       states_(topology_),
       is_unsettled_(graph.cables.size()),
       directions_(2 * graph.cables.size()) {
+    for (const uint64_t rate : rates_bps) rates_.push_back(base::Rate::bits_per_second(rate));
     for (const uint32_t host : graph.endpoints()) {
         Prefix& prefix = own_prefix_[ports_.at({host, 0}).peer.node];
         if (prefix == kNoPrefix) prefix = prefix_count_++;
@@ -180,6 +182,8 @@ void FabricOfSpeakers::arrive(const Event& event) {
         free_.push_back(event.message);
         return;
     }
+    if (const uint32_t bytes = acknowledgement_bytes(message))
+        note_sent(now_, {event.node, event.port}, bytes);
     Event handled = event;
     handled.kind = Kind::handled;
     const Duration cost = is_hello(message)
@@ -233,13 +237,22 @@ void FabricOfSpeakers::forget_lost(CableEnd from) {
 void FabricOfSpeakers::hand_over(Instant at, CableEnd from, uint64_t number, BgpMessage message) {
     const topology::Ports::Link& link = ports_.at(from);
     if (!is_hello(message)) ++under_way_;
-    agenda_.add({.at = at + delays_[link.cable],
+    const uint32_t bytes = wire_bytes(message);
+    Instant& free_at = direction(from).free_at;
+    at = std::max(at, free_at);
+    free_at = at + rates_[link.cable].time_for(bytes);
+    note_sent(at, from, bytes);
+    agenda_.add({.at = free_at + delays_[link.cable],
                  .kind = Kind::arrival,
                  .node = link.peer.node,
                  .port = link.peer.port,
                  .number = number,
                  .outages = states_.outages(link.cable),
                  .message = keep(std::move(message))});
+}
+
+void FabricOfSpeakers::note_sent(Instant at, CableEnd from, uint32_t bytes) {
+    if (keeps_sent_) sent_.push_back({at, from, bytes});
 }
 
 void FabricOfSpeakers::resume(CableEnd from) {

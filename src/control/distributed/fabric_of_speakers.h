@@ -10,8 +10,10 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/rate.h"
 #include "control/agenda.h"
 #include "control/distributed/autonomous_systems.h"
 #include "control/distributed/cable_states.h"
@@ -22,9 +24,9 @@ namespace tulle::control {
 
 class FabricOfSpeakers {
 public:
-    // `delays`: one for each cable.
+    // `delays` and `rates_bps`: one for each cable.
     FabricOfSpeakers(const topology::Graph& graph, std::vector<base::Duration> delays,
-                     const DistributedSettings& settings);
+                     const std::vector<uint64_t>& rates_bps, const DistributedSettings& settings);
 
     base::Instant now() const { return now_; }
     void set_cable(uint32_t cable, bool is_up);
@@ -46,6 +48,11 @@ public:
     std::vector<TableWrite> take_writes();
     uint64_t messages() const { return messages_; }  // messages sent, without keepalives and BFD
     std::vector<uint32_t> tables() const;            // as in History
+    // What began to leave a port since the last call; that of the first call is not kept.
+    std::vector<ManagementSent> take_sent() {
+        keeps_sent_ = true;
+        return std::exchange(sent_, {});
+    }
 
 private:
     enum class Kind : uint8_t { arrival, handled, timer, light, resume };
@@ -62,6 +69,7 @@ private:
     // One direction of a cable, identified by its sending end.
     struct Direction {
         uint64_t sent = 0;
+        base::Instant free_at{};              // messages leave one after the other
         std::map<uint64_t, BgpMessage> lost;  // TCP will retransmit them
     };
 
@@ -70,6 +78,7 @@ private:
     void drain(uint32_t node);
     void transmit(base::Instant at, uint32_t node, BgpOut&& out);
     void hand_over(base::Instant at, topology::CableEnd from, uint64_t number, BgpMessage message);
+    void note_sent(base::Instant at, topology::CableEnd from, uint32_t bytes);
     void lose(topology::CableEnd from, uint64_t number, BgpMessage message);
     void forget_lost(topology::CableEnd from);
     void resume(topology::CableEnd from);
@@ -87,6 +96,7 @@ private:
     const topology::Graph topology_;
     topology::Ports ports_;
     std::vector<base::Duration> delays_;
+    std::vector<base::Rate> rates_;
     DistributedSettings settings_;
     AsPaths paths_;
     std::vector<uint32_t> systems_;   // by node
@@ -105,6 +115,8 @@ private:
     std::vector<Direction> directions_;
     base::Instant now_{};
     uint64_t messages_ = 0;
+    bool keeps_sent_ = false;
+    std::vector<ManagementSent> sent_;
     PortLists lists_;
     std::vector<TableWrite> writes_;
     Agenda<Event> agenda_;

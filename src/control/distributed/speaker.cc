@@ -11,9 +11,59 @@ namespace {
 
 // An UPDATE has 4,096 bytes at most (RFC 4271, 4.1), of which 23 are header and lengths; a prefix
 // of 24 bits takes four.
-constexpr size_t kMostRoutes = (4096 - 23) / 4;
+constexpr uint32_t kMostBytes = 4096;
+constexpr uint32_t kUpdateBytes = 23;
+constexpr uint32_t kPrefixBytes = 4;
+
+// OPEN with the capabilities route refresh, four-byte numbers and multiprotocol: 29 and 4, 8 and 8
+// bytes (RFC 4271, 4.2; RFC 2918, 6793 and 4760). KEEPALIVE and NOTIFICATION without data (4.4 and
+// 4.5). A control packet of BFD (RFC 5880, 4.1).
+uint32_t fixed_bytes(BgpMessage::Kind kind) {
+    switch (kind) {
+        case BgpMessage::Kind::open: return 49;
+        case BgpMessage::Kind::keepalive: return 19;
+        case BgpMessage::Kind::update: return 0;
+        case BgpMessage::Kind::notification: return 21;
+        case BgpMessage::Kind::bfd: return 24;
+    }
+    return 0;
+}
+
+// ORIGIN, AS_PATH of four-byte numbers and NEXT_HOP of a path of this length (RFC 4271, 4.3 and
+// 5.1; RFC 6793). An attribute of more than 255 bytes has a longer header.
+uint32_t attribute_bytes(uint32_t path_length) {
+    const uint32_t as_path = 2 + 4 * path_length;
+    return 4 + (as_path > 255 ? 4 : 3) + as_path + 7;
+}
+
+// Ethernet's header and FCS, preamble and gap; IPv4; UDP; TCP with timestamps, and with the options
+// of a SYN.
+constexpr uint32_t kFrame = 14 + 4 + 20;
+constexpr uint32_t kIp = 20;
+constexpr uint32_t kUdp = 8;
+constexpr uint32_t kTcp = 32;
+constexpr uint32_t kTcpSyn = 40;
+// SONiC's MTU of ports is 9,100 bytes (sonic-swss, portmgr.h: DEFAULT_MTU_STR).
+constexpr uint32_t kSegment = 9100 - kIp - kTcp;
+
+uint32_t segments_of(const BgpMessage& message) {
+    return (message.bytes + kSegment - 1) / kSegment;
+}
 
 }  // namespace
+
+// An OPEN comes after the sender's half of TCP's handshake.
+uint32_t wire_bytes(const BgpMessage& message) {
+    if (message.kind == BgpMessage::Kind::bfd) return kFrame + kIp + kUdp + message.bytes;
+    const uint32_t handshake = message.kind == BgpMessage::Kind::open ? kFrame + kIp + kTcpSyn : 0;
+    return handshake + segments_of(message) * (kFrame + kIp + kTcp) + message.bytes;
+}
+
+// RFC 5681, 4.2: at least every second full segment is acknowledged.
+uint32_t acknowledgement_bytes(const BgpMessage& message) {
+    if (message.kind == BgpMessage::Kind::bfd) return 0;
+    return (segments_of(message) + 1) / 2 * (kFrame + kIp + kTcp);
+}
 
 Speaker::Speaker(const SpeakerSettings& settings, uint32_t system, uint16_t port_count,
                  Prefix prefix_count, Prefix own, AsPaths& paths)
@@ -141,6 +191,7 @@ void Speaker::run_timers(Instant now, uint16_t port) {
 }
 
 void Speaker::send(uint16_t port, BgpMessage message) {
+    message.bytes += fixed_bytes(message.kind);
     switch (message.kind) {
         case BgpMessage::Kind::open: ++counters_.opens; break;
         case BgpMessage::Kind::keepalive: ++counters_.keepalives; break;
@@ -238,16 +289,18 @@ void Speaker::send_news(uint16_t port) {
     std::ranges::sort(message.routes, {}, [](const BgpRoute& route) {
         return uint64_t{route.path} << 32 | route.prefix;
     });
-    size_t of_path = 0;
+    uint32_t of_update = kMostBytes;
     PathId path = kNoPath;
     for (const BgpRoute& route : message.routes) {
-        const bool is_next = message.updates == 0 || route.path != path || of_path == kMostRoutes;
-        if (is_next) {
+        if (route.path != path || of_update + kPrefixBytes > kMostBytes) {
             ++message.updates;
-            of_path = 0;
+            of_update = kUpdateBytes;
+            if (route.path != kNoPath) of_update += attribute_bytes(paths_.length(route.path));
+            message.bytes += of_update;
         }
         path = route.path;
-        ++of_path;
+        of_update += kPrefixBytes;
+        message.bytes += kPrefixBytes;
     }
     send(port, std::move(message));
 }

@@ -32,6 +32,7 @@ struct BgpMessage {
     enum class Kind : uint8_t { open, keepalive, update, notification, bfd };
     Kind kind = Kind::keepalive;
     uint32_t updates = 0;  // number of UPDATEs: one for each path
+    uint32_t bytes = 0;    // of BGP or BFD, without the headers below
     std::vector<BgpRoute> routes{};
 };
 
@@ -45,6 +46,11 @@ struct TableEntry {
     Prefix prefix = 0;
     std::vector<uint16_t> ports;
 };
+
+// The bytes that a message takes from the line of its sender, with all headers and gaps, and those
+// of the acknowledgements by which TCP answers it.
+uint32_t wire_bytes(const BgpMessage& message);
+uint32_t acknowledgement_bytes(const BgpMessage& message);
 
 struct SpeakerCounters {
     uint64_t opens = 0;  // sent, as are the next four

@@ -10,7 +10,7 @@ namespace {
 using namespace testing;
 
 FabricOfSpeakers settled(const topology::Graph& graph, DistributedSettings settings = {}) {
-    FabricOfSpeakers fabric(graph, delays_of(graph), settings);
+    FabricOfSpeakers fabric(graph, delays_of(graph), rates_of(graph), settings);
     EXPECT_TRUE(fabric.run_until_settled(Instant{} + 60 * kWholeSecond));
     return fabric;
 }
@@ -115,6 +115,64 @@ TEST(Speakers, wait_for_the_hold_timer_where_no_light_is_lost) {
     const Duration by_bfd = repaired_after();
     EXPECT_GT(by_bfd, 500 * kMillisecond);
     EXPECT_LT(by_bfd, 1000 * kMillisecond);
+}
+
+// The first message of a kind that leaves a port of a speaker with one neighbour.
+uint32_t wire_bytes_of(BgpMessage::Kind kind) {
+    const SpeakerSettings settings{.bfd = kMillisecond};
+    AsPaths paths;
+    Speaker speaker(settings, 4'200'000'000, 1, 1, 0, paths);
+    Instant now{};
+    speaker.on_link(now, 0, true);
+    for (int i = 0; i < 20; ++i) {
+        while (const auto out = speaker.poll_transmit()) {
+            if (out->message.kind == kind) return wire_bytes(out->message);
+            if (out->message.kind == BgpMessage::Kind::open) {
+                speaker.on_message(now, 0, {.kind = BgpMessage::Kind::open});
+                speaker.on_message(now, 0, {.kind = BgpMessage::Kind::keepalive});
+                speaker.settle();
+            }
+        }
+        now = speaker.next_deadline();
+        speaker.on_timer(now);
+    }
+    return 0;
+}
+
+// 38 of Ethernet with preamble and gap, 20 of IP, 32 of TCP; before an OPEN 98 of a SYN.
+TEST(Speakers, send_messages_with_all_their_headers) {
+    EXPECT_EQ(wire_bytes_of(BgpMessage::Kind::open), 98u + 90 + 49);
+    EXPECT_EQ(wire_bytes_of(BgpMessage::Kind::keepalive), 90u + 19);
+    EXPECT_EQ(wire_bytes_of(BgpMessage::Kind::bfd), 38u + 20 + 8 + 24);
+    // One route with the path of one system: ORIGIN 4, AS_PATH 9, NEXT_HOP 7, the prefix 4.
+    EXPECT_EQ(wire_bytes_of(BgpMessage::Kind::update), 90u + 23 + 4 + 9 + 7 + 4);
+    EXPECT_EQ(wire_bytes_of(BgpMessage::Kind::notification), 90u + 21) << "BFD hears nothing";
+}
+
+// Those that leave together share segments of 9,048 bytes.
+TEST(Speakers, share_segments_and_are_acknowledged) {
+    const BgpMessage many{.kind = BgpMessage::Kind::update, .updates = 400, .bytes = 3 * 9048 + 1};
+    EXPECT_EQ(wire_bytes(many), 3 * 9048 + 1 + 4 * 90u);
+    EXPECT_EQ(acknowledgement_bytes(many), 2 * 90u);
+    EXPECT_EQ(acknowledgement_bytes({.kind = BgpMessage::Kind::bfd, .bytes = 24}), 0u);
+}
+
+// The spine withdraws one prefix from the other leaf: 27 bytes of BGP, and an acknowledgement.
+TEST(Speakers, take_their_bytes_from_the_cables_that_they_use) {
+    const auto graph = graph_of("leaf-spine:leaves=2,spines=1,hosts=1");
+    const Instant fault = Instant{} + kMillisecond;
+    const History history =
+        history_of(graph, {{Kind::cable_down, fault, cable_between(graph, "leaf0", "spine0")}});
+    ASSERT_EQ(history.management.size(), 2u);
+    std::vector<ManagementSent> sent = history.management;
+    std::ranges::sort(sent, {}, &ManagementSent::at);
+    EXPECT_EQ(sent[0].from.node, node_named(graph, "spine0"));
+    EXPECT_EQ(sent[0].bytes, 90u + 27);
+    EXPECT_EQ(sent[1].from.node, node_named(graph, "leaf1"));
+    EXPECT_EQ(sent[1].bytes, 90u);
+    EXPECT_GT(sent[0].at, fault + DistributedSettings{}.light);
+    EXPECT_EQ(sent[1].at - sent[0].at, Duration{135'000 + 117 * 80}) << "cable and line";
+    EXPECT_EQ(history.repairs[0].bytes, 2 * 90u + 27);
 }
 
 TEST(Speakers, forget_nothing_over_an_outage_that_nobody_noticed) {

@@ -44,11 +44,14 @@ inline std::vector<Duration> delays_of(const topology::Graph& graph) {
     return std::vector<Duration>(graph.cables.size(), Duration{135'000});
 }
 
+inline std::vector<uint64_t> rates_of(const topology::Graph& graph) {
+    return std::vector<uint64_t>(graph.cables.size(), 100'000'000'000);
+}
+
 inline History history_of(const topology::Graph& graph, std::vector<Disturbance> disturbances,
                           DistributedSettings settings = {}) {
-    auto history = run_distributed(graph, delays_of(graph),
-                                   std::vector<uint64_t>(graph.cables.size(), 100'000'000'000),
-                                   settings, disturbances);
+    auto history =
+        run_distributed(graph, delays_of(graph), rates_of(graph), settings, disturbances);
     EXPECT_TRUE(history.ok());
     return std::move(*history);
 }
