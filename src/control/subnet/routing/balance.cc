@@ -126,8 +126,8 @@ bool Balance::is_tree() const {
 }
 
 uint32_t orders_to_try(const Subnet& subnet) {
-    constexpr uint64_t kMost = 32;
-    constexpr uint64_t kBudget = 60'000;  // steps of tables and paths
+    constexpr uint64_t kMost = 64;
+    constexpr uint64_t kBudget = 4'000'000;  // steps of tables and paths
     const uint64_t switches = subnet.switch_count();
     uint64_t hosts = 0;
     for (uint32_t s = 0; s < switches; ++s) hosts += subnet.hosts_at(s);

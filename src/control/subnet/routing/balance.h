@@ -73,8 +73,7 @@ struct Detours {
 // `engine` finds. Connected switches that it leaves out join the nearest switch that has a way. If
 // links are not used evenly, each LID then chooses again, now that all others are known: once in a
 // tree, several times elsewhere. `Passes::one` prevents this. Of all these tables, those with the
-// fewest collisions of shifts are taken. On small fabrics that are no trees, other orders of homes
-// are tried besides.
+// fewest collisions of shifts are taken. On small fabrics other orders of homes are tried besides.
 enum class Passes : uint8_t { one, several };
 inline constexpr int kMostPasses = 5;  // chosen: on tori, more passes gain nothing
 struct Filled {
@@ -127,7 +126,7 @@ void for_each_lid_with_ways(const Subnet& subnet, Engine& engine,
         }
 }
 
-// How many other orders to try: fewer on larger fabrics, so that they take about a millisecond.
+// How many other orders to try: fewer on larger fabrics, so that they take some milliseconds.
 uint32_t orders_to_try(const Subnet& subnet);
 // The homes in another order for each `number`.
 std::vector<uint32_t> shuffled_homes(std::vector<uint32_t> homes, uint32_t number);
@@ -165,23 +164,27 @@ Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& 
                                });
         if (!is_tree) keep_if_better(tables, true);
     }
-    for (uint32_t i = 1; !is_tree && i <= orders_to_try(subnet); ++i) {
-        Balance another(subnet);
-        for_each_lid_with_ways(subnet, engine, shuffled_homes(homes, i),
+    ForwardingTables other = filled.tables;
+    const auto try_anew = [&](const std::vector<uint32_t>& order, bool from_above) {
+        Balance loads(subnet);
+        for_each_lid_with_ways(subnet, engine, order,
                                [&](uint16_t lid, const Ways& ways, const Detours&) {
-                                   another.choose(lid, ways, tables);
+                                   if (from_above)
+                                       loads.choose_from_above(lid, ways, other);
+                                   else
+                                       loads.choose(lid, ways, other);
                                });
+        keep_if_better(other);
+    };
+    if (is_tree) {
+        try_anew(homes, true);
         keep_if_better(tables);
     }
-    if (!is_tree) return filled;
-    ForwardingTables from_above = filled.tables;
-    Balance other(subnet);
-    for_each_lid_with_ways(subnet, engine, homes,
-                           [&](uint16_t lid, const Ways& ways, const Detours&) {
-                               other.choose_from_above(lid, ways, from_above);
-                           });
-    keep_if_better(from_above);
-    keep_if_better(tables);
+    for (uint32_t i = 1; i <= orders_to_try(subnet); ++i) {
+        const std::vector<uint32_t> order = shuffled_homes(homes, i);
+        try_anew(order, false);
+        if (is_tree) try_anew(order, true);
+    }
     return filled;
 }
 
