@@ -102,6 +102,24 @@ TEST(sweep, runs_again_when_a_trap_tells_of_a_link) {
     EXPECT_TRUE(world.reach().is_whole());
 }
 
+// OpenSM looks every 10 s. Here every seventh look is a full sweep.
+TEST(sweep, looks_at_switches_alone_while_nothing_changes) {
+    const topology::Graph graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    World world(graph, {});
+    const size_t number = world.add_manager(graph.endpoints()[0], {});
+    world.start_manager(number);
+    ASSERT_TRUE(world.run_until_settled(seconds(5)));
+    const auto counters = [&] { return world.manager(number).counters(); };
+    const ManagerCounters before = counters();
+    world.run_until(seconds(55));
+    EXPECT_EQ(counters().sweeps, before.sweeps);
+    EXPECT_EQ(counters().sent - before.sent, 5u * 5) << "one SwitchInfo of each switch a look";
+    EXPECT_EQ(counters().sent_of.at(wire::kSmpSwitchInfo) - before.sent_of.at(wire::kSmpSwitchInfo),
+              counters().sent - before.sent);
+    world.run_until(seconds(75));
+    EXPECT_EQ(counters().sweeps, before.sweeps + 1);
+}
+
 TEST(two_managers, agree_on_the_one_of_higher_priority) {
     World world(graph_of("fat-tree:k=4"), {});
     const size_t low = world.add_manager(0, {.priority = 1});
@@ -145,6 +163,40 @@ TEST(two_managers, survive_the_death_of_the_master) {
     EXPECT_TRUE(world.reach().is_whole());
     for (uint32_t node = 0; node < graph.nodes.size(); ++node)
         EXPECT_EQ(world.agent(node).lid(), before[node]);
+}
+
+// The master of low priority hands over to the one of high priority. At each instant of that one of
+// them dies, or both at once while a third one waits, or the second a little after the first.
+TEST(two_managers, may_die_at_any_instant_of_a_hand_over) {
+    enum class Death : uint8_t { of_the_old, of_the_new, of_both, one_after_the_other };
+    const topology::Graph graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    const std::vector<uint32_t> hosts = graph.endpoints();
+    for (const Death death :
+         {Death::of_the_old, Death::of_the_new, Death::of_both, Death::one_after_the_other})
+        for (int64_t step = 0; step < 40; ++step) {
+            World world(graph, {});
+            const size_t low = world.add_manager(hosts[0], {.priority = 1});
+            world.start_manager(low);
+            ASSERT_TRUE(world.run_until_settled({seconds(10).ps}));
+            const size_t third = world.add_manager(hosts[3], {.priority = 0});
+            world.start_manager(third);
+            ASSERT_TRUE(world.run_until_at_rest({seconds(20).ps}));
+            const size_t high = world.add_manager(hosts[5], {.priority = 2});
+            world.start_manager(high);
+            world.run_until({world.now().ps + step * 500'000'000});
+            if (death != Death::of_the_new) world.kill_manager(low);
+            if (death == Death::one_after_the_other)
+                world.run_until({world.now().ps + 1'000'000'000});
+            if (death != Death::of_the_old) world.kill_manager(high);
+            world.set_cable(static_cast<uint32_t>(graph.cables.size() - 1), false);
+            world.run_until({world.now().ps + seconds(200).ps});
+            int masters = 0;
+            for (const size_t number : {low, third, high})
+                masters +=
+                    world.is_alive(number) && world.manager(number).state() == wire::kSmMaster;
+            EXPECT_EQ(masters, 1) << static_cast<int>(death) << " at step " << step;
+            EXPECT_TRUE(world.reach().is_whole()) << static_cast<int>(death) << " at " << step;
+        }
 }
 
 TEST(sweep, ends_on_a_fabric_that_is_longer_than_a_path_can_be) {
@@ -404,6 +456,7 @@ public:
         }
         for (const uint32_t cable : broken_) world_.set_cable(cable, true);
         for (const uint32_t node : dark_) world_.set_switch(node, true);
+        if (living().empty()) start(hosts_[0]);  // somebody starts one again
         if (random_.chance(1, 2)) break_for_good();
         world_.set_loss(0);
         world_.run_until({world_.now().ps + seconds(300).ps});
@@ -414,9 +467,21 @@ public:
 private:
     void start(uint32_t host) {
         ManagerSettings settings = settings_;
-        settings.priority = static_cast<uint8_t>(random_.below(3));
+        settings.priority = static_cast<uint8_t>(random_.below(4));
         managers_.push_back(world_.add_manager(host, settings));
         world_.start_manager(managers_.back());
+    }
+
+    std::vector<size_t> living() const {
+        std::vector<size_t> living;
+        for (const size_t number : managers_)
+            if (world_.is_alive(number)) living.push_back(number);
+        return living;
+    }
+
+    void kill_one() {
+        const std::vector<size_t> all = living();
+        if (!all.empty()) world_.kill_manager(all[random_.below(all.size())]);
     }
 
     void pause(uint64_t most_ps) {
@@ -455,13 +520,17 @@ private:
                     pause(1'000'000'000);
                 }
                 break;
-            case 4:  // a manager dies amid its work, unless it is the last one
-                if (managers_.size() < 2 || !world_.is_alive(managers_[0])) break;
-                world_.kill_manager(managers_[0]);
+            case 4:  // a manager dies amid its work, perhaps with another one, or just before it
+                kill_one();
+                if (random_.chance(1, 3)) pause(2'000'000'000);
+                if (random_.chance(1, 2)) kill_one();
                 break;
-            default:  // and one more begins
-                if (managers_.size() < 4 && managers_.size() < hosts_.size())
-                    start(hosts_[managers_.size()]);
+            default:  // one more begins, and perhaps somebody dies amid the hand-over to it
+                if (managers_.size() >= 6 || managers_.size() >= hosts_.size()) break;
+                start(hosts_[managers_.size()]);
+                if (random_.chance(1, 2)) break;
+                pause(20'000'000'000);
+                kill_one();
         }
     }
 
