@@ -131,6 +131,73 @@ TEST_P(Tenants, may_share_a_host) {
     EXPECT_FALSE(testing::run(with_flow(setup, 0, 2)).flows[0].finished);
 }
 
+// Four leaves of four hosts: red has two, blue the other two, and they share spines, not ports.
+// Blue is listed first, so its flows have the same numbers, and so the same ways, without red.
+Setup blue_at_work(wire::Encapsulation encapsulation) {
+    Setup setup;
+    setup.graph = *topology::build_spec("leaf-spine:leaves=4,spines=2,hosts=4");
+    setup.fabric.framing.encapsulation = encapsulation;
+    setup.fabric.flow_control = encapsulation == wire::Encapsulation::infiniband_local
+                                    ? fabric::FlowControl::credits
+                                    : fabric::FlowControl::pfc;
+    setup.fabric.pfc.priorities = 1;  // that of all flows
+    setup.stop = Instant{} + Duration{5'000'000'000};
+    setup.tenants = {{"red", 0x11, 10, {0, 1, 2, 3, 4, 5, 6, 7}, {}},
+                     {"blue", 0x12, 20, {8, 9, 10, 11, 12, 13, 14, 15}, {}}};
+    for (const auto& [from, to] :
+         {std::pair{8u, 12u}, {9u, 12u}, {10u, 12u}, {13u, 9u}, {11u, 15u}})
+        setup = with_flow(std::move(setup), from, to);
+    for (Flow& flow : setup.flows) flow.bytes = 300'000;
+    return setup;
+}
+
+// An incast from everywhere, at a host whose adapter storms where there are pauses.
+Setup with_red_storm(Setup setup) {
+    for (uint32_t from = 1; from < 8; ++from) {
+        setup = with_flow(std::move(setup), from, 0);
+        setup.flows.back().bytes = 500'000;
+    }
+    if (setup.fabric.flow_control == fabric::FlowControl::pfc)
+        setup.faults = {{Fault::Kind::pause_storm, Instant{} + Duration{5'000'000},
+                         setup.graph.endpoints()[0]}};
+    return setup;
+}
+
+std::vector<Duration> times_of_blue(const Result& result) {
+    std::vector<Duration> times;
+    for (size_t i = 0; i < 5; ++i) {
+        EXPECT_TRUE(result.flows[i].finished);
+        times.push_back(result.flows[i].completion);
+    }
+    return times;
+}
+
+TEST_P(Tenants, do_not_change_each_others_times_where_they_share_no_port) {
+    const auto alone = blue_at_work(GetParam());
+    const auto both = with_red_storm(alone);
+    const Result storm = testing::run(both);
+    EXPECT_EQ(times_of_blue(storm), times_of_blue(testing::run(alone)));
+    EXPECT_TRUE(storm.violations.empty());
+    if (both.faults.empty()) return;
+    EXPECT_FALSE(storm.flows.back().finished) << "the storm stops red";
+}
+
+// The packets of the violation end at a port of InfiniBand's receiver, or of Ethernet's sender,
+// that blue does not use.
+TEST_P(Tenants, are_not_harmed_by_a_violation) {
+    const auto alone = blue_at_work(GetParam());
+    auto astray = with_flow(alone, 3, 14);
+    astray.flows.back().bytes = 200'000;
+    astray.flows.back().start = Instant{} + Duration{1'000'000'000};
+    const Result result = testing::run(astray);
+    EXPECT_EQ(times_of_blue(result), times_of_blue(testing::run(alone)));
+    ASSERT_EQ(result.violations.size(), 1u);
+    EXPECT_EQ(result.violations[0].source, 3u);
+    EXPECT_EQ(result.violations[0].destination, 14u);
+    EXPECT_GT(result.violations[0].packets, 0u);
+    EXPECT_FALSE(result.flows.back().finished);
+}
+
 // What all may do anyway takes as long as without tenants.
 TEST_P(Tenants, cost_no_time) {
     auto setup = with_flow(two_tenants(GetParam()), 0, 3);
