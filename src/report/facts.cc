@@ -160,6 +160,13 @@ uint64_t Facts::slowdown_permille(size_t flow) const {
     return thousandths(took.ps, ideals_[flow].ps);
 }
 
+bool Facts::is_refused(size_t flow) const {
+    const std::pair ends{setup.flows[flow].source, setup.flows[flow].destination};
+    return std::ranges::binary_search(result.violations, ends, {}, [](const sim::Violation& one) {
+        return std::pair{one.source, one.destination};
+    });
+}
+
 uint64_t Facts::goodput_bps(size_t flow) const {
     const int64_t ps = result.flows[flow].completion.ps;
     if (!succeeded(flow) || ps <= 0) return 0;

@@ -59,6 +59,8 @@ public:
     Duration ideal_of(size_t flow) const { return ideals_[flow]; }
     // 1000: as fast as alone. A flow that did not end counts up to the end of the run.
     uint64_t slowdown_permille(size_t flow) const;
+    // Whether some port refused its packets, because they belong to another tenant.
+    bool is_refused(size_t flow) const;
     // Bits of payload per second; 0 if it did not end.
     uint64_t goodput_bps(size_t flow) const;
 

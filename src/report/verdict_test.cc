@@ -419,6 +419,15 @@ TEST(Verdict, a_host_that_sends_to_another_tenant_is_named_with_the_place_that_r
                 {"h3 of no tenant: 2 packets dropped at h3 (P_KeyViolations)"});
 }
 
+TEST(Verdict, two_limited_members_of_a_tenant_are_no_strangers) {
+    MadeRun run = star(3);
+    run.flow(0, 1);
+    run.setup.tenants = {{"red", 1, 2, {2}, {0, 1}}};
+    run.result.violations = {{0, 1, run.node("s0"), 1, true, 5}};
+    expect_says(find(run.verdict(), FindingKind::other_tenant),
+                {"h0 sent to h1, and both are limited members of tenant red: 5 packets dropped"});
+}
+
 TEST(Verdict, a_full_link_between_switches_is_named_where_the_hosts_could_do_more) {
     MadeRun run = leaf_spine(2, 1, 4);
     for (uint32_t i = 0; i < 4; ++i) run.flow(i, 4 + i, 4000);

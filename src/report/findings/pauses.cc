@@ -217,7 +217,7 @@ std::vector<size_t> victims_of(const Facts& facts, const std::vector<Root>& root
     std::vector<size_t> victims;
     for (size_t i = 0; i < facts.flows(); ++i) {
         const sim::Flow& flow = facts.setup.flows[i];
-        if (facts.slowdown_permille(i) < kSlowedPermille) continue;
+        if (facts.slowdown_permille(i) < kSlowedPermille || facts.is_refused(i)) continue;
         if (facts.lane_of(flow) != worst.lane) continue;
         const auto crosses = [&](PortKey port) {
             return facts.may_cross(flow, port.first, port.second);

@@ -61,6 +61,7 @@ std::string class_text(const Class& name) {
 std::map<uint8_t, std::vector<ClassFacts>> classes_by_lane(const Facts& facts) {
     std::map<std::pair<uint8_t, Class>, ClassFacts> found;
     for (size_t i = 0; i < facts.flows(); ++i) {
+        if (facts.is_refused(i)) continue;  // it waits for nobody
         const sim::Flow& flow = facts.setup.flows[i];
         ClassFacts& at = found[{facts.lane_of(flow), class_of(facts, flow)}];
         at.name = class_of(facts, flow);

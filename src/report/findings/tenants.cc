@@ -10,12 +10,27 @@
 namespace tulle::report {
 namespace {
 
+// A tenant that both hosts are limited members of; null: none.
+const sim::Tenant* limited_in(const Facts& facts, const sim::Violation& one) {
+    for (const sim::Tenant& tenant : facts.setup.tenants)
+        if (std::ranges::count(tenant.limited, one.source) != 0 &&
+            std::ranges::count(tenant.limited, one.destination) != 0)
+            return &tenant;
+    return nullptr;
+}
+
 std::string violation_text(const Facts& facts, const sim::Violation& one) {
-    return fmt::format("{} of {} sent to {} of {}: {} dropped at {} ({})",
-                       facts.names.endpoint(one.source), tenants_of(facts, one.source),
-                       facts.names.endpoint(one.destination), tenants_of(facts, one.destination),
-                       counted(one.packets, "packet"), violation_place(facts, one),
-                       counter_of(facts, one));
+    const std::string source = facts.names.endpoint(one.source);
+    const std::string destination = facts.names.endpoint(one.destination);
+    const sim::Tenant* tenant = limited_in(facts, one);
+    const std::string who =
+        tenant != nullptr
+            ? fmt::format("{} sent to {}, and both are limited members of tenant {}", source,
+                          destination, tenant->name)
+            : fmt::format("{} of {} sent to {} of {}", source, tenants_of(facts, one.source),
+                          destination, tenants_of(facts, one.destination));
+    return fmt::format("{}: {} dropped at {} ({})", who, counted(one.packets, "packet"),
+                       violation_place(facts, one), counter_of(facts, one));
 }
 
 }  // namespace
