@@ -104,7 +104,7 @@ std::vector<Setting> loss_settings() {
          choice<Overflow>(TULLE_AT(fabric.overflow),
                           {{"drop", Overflow::drop}, {"trim", Overflow::trim}}),
          "what a full buffer does with a packet: drop it, or cut off its payload (trim)"},
-        {"fabric.pfc.priorities", Use::pfc, lane_set(TULLE_AT(fabric.pfc.priorities)),
+        {"fabric.pfc.priorities", Use::pfc, lane_set(TULLE_AT(fabric.pfc.priorities), 7),
          "the lossless priorities"},
         {"fabric.pfc.threshold", Use::pfc,
          choice<bool>(TULLE_AT(fabric.pfc.dynamic_threshold),

@@ -218,6 +218,37 @@ void read_as(std::string_view path, const Value* value, Target& target, Notes& n
                 notes.fail(value->line, fmt::format("{}: {}", path, *wrong));
 }
 
+void refuse_useless_keys(const Value& entry, const fabric::Settings& fabric, Notes& notes) {
+    if (entry.keys.size() == 1 && entry.find("node") != nullptr)
+        notes.fail(entry.line,
+                   "the entry changes nothing; add one of pfc_priorities, strict, "
+                   "weights and willing");
+    const Value* priorities = entry.find("pfc_priorities");
+    if (priorities != nullptr && fabric.flow_control != fabric::FlowControl::pfc)
+        notes.fail(priorities->line,
+                   "pfc_priorities has no effect, because flow_control is not pfc");
+}
+
+// A host has one sender for all lanes. It tells its switches how to share the lines to it, and a
+// switch that is willing heeds it.
+void refuse_useless_shares(const Value& entry, const Names& names, const sim::Setup& setup,
+                           Notes& notes) {
+    const uint32_t node = *names.node(entry.find("node")->text);
+    if (!setup.graph.nodes[node].is_host()) return;
+    const auto is_willing = [&](const topology::Cable& cable) {
+        if (cable.a.node != node && cable.b.node != node) return false;
+        const uint32_t peer = cable.a.node == node ? cable.b.node : cable.a.node;
+        const auto own = std::ranges::find(setup.qos, peer, &sim::QosOverride::node);
+        return own != setup.qos.end() && own->willing;
+    };
+    for (const char* key : {"strict", "weights"})
+        if (const Value* value = entry.find(key);
+            value != nullptr && std::ranges::none_of(setup.graph.cables, is_willing))
+            notes.fail(
+                value->line,
+                fmt::format("{} of a host has no effect, because its switch is not willing", key));
+}
+
 sim::QosOverride qos_override(const Value& map, const Names& names, Notes& notes,
                               const fabric::Settings& fabric) {
     sim::QosOverride override;
@@ -264,9 +295,19 @@ void read_qos(const Value& list, const Names& names, Notes& notes, sim::Setup& s
     if (!notes.expect_list(list, "qos")) return;
     if (setup.fabric.flow_control == fabric::FlowControl::credits)
         return notes.fail(list.line, "qos has no effect, because flow_control is credits");
+    if (list.items.empty())
+        return notes.fail(list.line, "qos: name at least one node, or leave the key out");
+    for (const Value& item : list.items) {
+        if (notes.failed() || !notes.expect_map(item, "an entry of qos", kQosKeys)) return;
+        const sim::QosOverride own = qos_override(item, names, notes, setup.fabric);
+        refuse_useless_keys(item, setup.fabric, notes);
+        if (std::ranges::find(setup.qos, own.node, &sim::QosOverride::node) != setup.qos.end())
+            notes.fail(item.line, fmt::format("{} has two entries; make them one",
+                                              setup.graph.nodes[own.node].name));
+        setup.qos.push_back(own);
+    }
     for (const Value& item : list.items)
-        if (!notes.failed() && notes.expect_map(item, "an entry of qos", kQosKeys))
-            setup.qos.push_back(qos_override(item, names, notes, setup.fabric));
+        if (!notes.failed()) refuse_useless_shares(item, names, setup, notes);
 }
 
 void read_capture(const Value& list, const Names& names, Notes& notes, sim::Setup& setup) {

@@ -249,13 +249,13 @@ Field ratio(At<uint32_t> numerator, At<uint32_t> denominator) {
             }};
 }
 
-Field lane_set(At<uint16_t> at) {
+Field lane_set(At<uint16_t> at, uint8_t highest) {
     return {"list of lanes", [=](Target& target, const Value& value) -> Complaint {
                 if (!value.is_list()) return "write a list of lanes, such as [3, 4]";
                 uint32_t lanes = 0;
                 for (const Value& item : value.items) {
                     uint64_t lane = 0;
-                    if (auto wrong = detail::not_a_number(item, 0, 15, lane)) return wrong;
+                    if (auto wrong = detail::not_a_number(item, 0, highest, lane)) return wrong;
                     lanes |= 1u << lane;
                 }
                 at(target) = static_cast<uint16_t>(lanes);

@@ -51,7 +51,7 @@ Field part64(At<uint64_t> at, uint64_t one);
 Field part32(At<uint32_t> at, uint32_t one);
 Field part_signed(At<int64_t> at, int64_t one);
 Field ratio(At<uint32_t> numerator, At<uint32_t> denominator);
-Field lane_set(At<uint16_t> at);
+Field lane_set(At<uint16_t> at, uint8_t highest = 15);
 Field vl_table(std::function<std::pair<fabric::VlArbitration::Entry*, uint8_t*>(Target&)> at);
 Field congestion_table(At<std::vector<uint16_t>> at);
 

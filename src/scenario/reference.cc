@@ -219,8 +219,11 @@ each switch writes its own table when its own agent or speaker has learned somet
 simplified:
 
 - Control messages take the delay of cables and time of processors, and never wait for data. What
-  happens to tables does not depend on traffic. Packets of a subnet manager take their 290 bytes
-  from each line before any data, as lane 15 does; messages of BGP take nothing.
+  happens to tables does not depend on traffic. During the run they take their bytes from each line
+  before any data: packets of a subnet manager 290, as lane 15 does; messages of BGP, BFD and RSTP
+  and frames of LLDP with DCBX theirs, as a queue of their own does that goes first. UPDATEs that
+  leave together take the line together, in segments of TCP with an MTU of 9100, and TCP's
+  acknowledgements count. The hellos that switches send after the last repair are left out.
 - A subnet manager sends directed SMPs, 64 at a time. Switches take 5 us to pass one on and 20 us to
   answer it. After a trap it looks at the whole fabric and writes only the blocks of tables that
   changed. A cable that came back carries data once its ports are active. Lanes that a routing
@@ -228,9 +231,9 @@ simplified:
   switches also get the group of all ports that lead somewhere in as few hops, and leave out those
   without light by themselves; SMPs that carry groups are not counted.
 - BGP is that of RFC 7938: external sessions over every cable between switches, a prefix for the
-  hosts of each leaf, all equally short paths in one set. Timers are those of SONiC and FRR; TCP and
-  the bytes of messages are left out. A switch that lost light takes the port out of its sets at
-  once; others hear of it by withdrawals.
+  hosts of each leaf, all equally short paths in one set. Timers are those of SONiC and FRR; of
+  TCP there is the retransmission of what an outage lost, and no more. A switch that lost light
+  takes the port out of its sets at once; others hear of it by withdrawals.
 - RSTP is that of IEEE 802.1D-2004: the switch that is described first is the root, costs follow
   from rates, ports propose and agree, and a topology change makes switches forget what they have
   learned. Where a host is, the tree says; copies that flooding makes are left out.
@@ -292,7 +295,9 @@ scenario is read. The fabric drops its packets during the run, as hardware does:
   has no VLAN or VRF in common with the sender.
 
 Nobody answers dropped packets, so the sender retries and gives up: retry_exceeded. Tenants do not
-change lanes; give their work a `level` for that.
+change lanes; give their work a `level` for that. Tenants that share no port do not change each
+other's times. To compare two runs, list the work that both have first: with ECMP the number of a
+flow decides its UDP port, and so its path.
 )";
 
 constexpr std::string_view kRulesHead = R"(

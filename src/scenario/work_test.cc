@@ -152,7 +152,19 @@ TEST(qos, what_is_wrong_with_an_entry_is_said) {
     EXPECT_EQ(answer(head + "qos: [{node: switch7}]"),
               "s.yaml:3: there is no node 'switch7'; did you mean 'switch0'?");
     EXPECT_EQ(answer(head + "qos: [{node: switch0, pfc_priorities: [16]}]"),
-              "s.yaml:3: fabric.pfc.priorities: '16' is no whole number from 0 to 15");
+              "s.yaml:3: fabric.pfc.priorities: '16' is no whole number from 0 to 7");
+    EXPECT_EQ(answer(head + "qos: [{node: switch0}]"),
+              "s.yaml:3: the entry changes nothing; add one of pfc_priorities, strict, weights and "
+              "willing");
+    EXPECT_EQ(answer(head + "qos:\n  - {node: switch0, pfc_priorities: [3]}\n"
+                            "  - {node: switch0, willing: yes}"),
+              "s.yaml:5: switch0 has two entries; make them one");
+    EXPECT_EQ(answer(head + "qos: [{node: h0, weights: [1, 2]}]"),
+              "s.yaml:3: weights of a host has no effect, because its switch is not willing");
+    EXPECT_EQ(answer(head + "qos: [{node: h0, weights: [1, 2]}, {node: switch0, willing: yes}]"),
+              "read");
+    EXPECT_EQ(answer(head + "profile: roce-v2-lossy\nqos: [{node: h0, pfc_priorities: [3]}]"),
+              "s.yaml:4: pfc_priorities has no effect, because flow_control is not pfc");
     EXPECT_EQ(answer(head + "profile: ib-ndr\nqos: [{node: switch0}]"),
               "s.yaml:4: qos has no effect, because flow_control is credits");
     EXPECT_EQ(answer(head + "capture: [h0-h1]").substr(0, 35),
