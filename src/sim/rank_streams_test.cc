@@ -137,7 +137,10 @@ constexpr std::pair<Collective, Algorithm> kWays[] = {
     {Collective::reduce_scatter, Algorithm::direct},
     {Collective::all_gather, Algorithm::direct},
     {Collective::all_to_all, Algorithm::direct},
-    {Collective::all_reduce, Algorithm::halving_doubling}};
+    {Collective::all_reduce, Algorithm::halving_doubling},
+    {Collective::all_reduce, Algorithm::two_level},
+    {Collective::reduce_scatter, Algorithm::two_level},
+    {Collective::all_gather, Algorithm::two_level}};
 
 // The same job, once stored and once generated.
 struct Twins {

@@ -35,7 +35,10 @@ void GeneratedJob::append(const std::string& name,
     generated.schedule = schedule;
     generated.computing = options.software.launch;
     generated.is_launch = true;
-    const uint32_t per_channel = options.algorithm == Algorithm::tree ? 2 : 1;
+    const bool copies_apart = options.algorithm == Algorithm::two_level &&
+                              placement_->largest_server() > 1 &&
+                              options.collective != Collective::reduce_scatter;
+    const uint32_t per_channel = options.algorithm == Algorithm::tree || copies_apart ? 2 : 1;
     end_channel_ = std::max<uint16_t>(
         end_channel_, static_cast<uint16_t>(first_channel_ + options.channels * per_channel));
     add(phase_of(name, options), std::move(generated));

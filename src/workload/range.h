@@ -25,6 +25,11 @@ inline Range part(Range whole, uint64_t parts, uint64_t index) {
     return {cut(index), cut(index + 1)};
 }
 
+// The number of the part that has a byte, counted from the beginning of the whole.
+inline uint64_t part_with(uint64_t size, uint64_t parts, uint64_t byte) {
+    return static_cast<uint64_t>((base::uint128_t{byte + 1} * parts + size - 1) / size) - 1;
+}
+
 // The number of parts of at most `most` bytes each; at least one, even for no bytes.
 inline uint64_t parts_of(uint64_t bytes, uint64_t most) {
     return std::max<uint64_t>(1, bytes / most + (bytes % most != 0 ? 1 : 0));

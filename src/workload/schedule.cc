@@ -15,6 +15,11 @@ constexpr uint64_t kMostTurns = 100'000;
 bool Schedule::has_shape(const CollectiveOptions& options, const Placement& placement) {
     switch (options.algorithm) {
         case Algorithm::ring: return Rings::turns_of(options, placement.size()) <= kMostTurns;
+        case Algorithm::two_level:
+            return !options.in_switch && placement.server_count() > 1 &&
+                   (options.collective != Collective::all_reduce ||
+                    options.between == Algorithm::ring) &&
+                   TwoLevelRings::turns_of(options, placement) <= kMostTurns;
         case Algorithm::tree:
         case Algorithm::halving_doubling:
         case Algorithm::direct: return true;
@@ -34,6 +39,10 @@ Schedule::AnyShape Schedule::make_shape(const CollectiveOptions& options,
         return Trees(options, placement);
     }
     if (options.algorithm == Algorithm::halving_doubling) return Halving(options, placement);
+    if (options.algorithm == Algorithm::two_level) {
+        if (options.collective == Collective::all_reduce) return TwoLevelRings(options, placement);
+        return TwoLevelPass(options, placement);
+    }
     if (options.pxn) return ByRail(options, placement);
     return EachToEach(options, placement);
 }

@@ -14,10 +14,11 @@
 // the runs. The stored form takes some 215 bytes a task. A schedule takes a few tables, which
 // repetitions of the phase share.
 //
-// Each algorithm has its own shape of schedule (schedules/); a Schedule is one of them. Two levels
-// and sums in switches have no schedule yet. A generated phase names its
-// ranks and the phases that a rank must have ended before it (GeneratedPhase::after), because
-// phases may use subsets of the ranks and overlap.
+// Each algorithm has its own shape of schedule (schedules/); a Schedule is one of them. Sums in
+// switches have no schedule yet, nor have two levels with trees or halving between servers.
+//
+// A generated phase names its ranks and the phases that a rank must have ended before it
+// (GeneratedPhase::after), because phases may use subsets of the ranks and overlap.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,8 @@
 #include "workload/schedules/shape.h"
 #include "workload/schedules/tree_broadcast.h"
 #include "workload/schedules/trees.h"
+#include "workload/schedules/two_level_pass.h"
+#include "workload/schedules/two_level_rings.h"
 
 namespace tulle::workload {
 
@@ -41,8 +44,8 @@ public:
     using Source = StreamSource;
 
     // Null if there is no closed form. There is one for rings, chains, trees, halving and doubling,
-    // and for all-to-all patterns, unless they send so few bytes that some messages would be empty.
-    // The options must be valid, with nothing automatic left.
+    // all-to-all patterns, and two levels with rings, unless they send so few bytes that some
+    // messages would be empty. The options must be valid, with nothing automatic left.
     static std::shared_ptr<const Schedule> make(const CollectiveOptions& options,
                                                 std::shared_ptr<const Placement> placement);
     Schedule(const Schedule&) = delete;
@@ -102,8 +105,8 @@ public:
     base::Duration least_software() const;
 
 private:
-    using AnyShape =
-        std::variant<Rings, ChainBroadcast, Trees, TreeBroadcast, Halving, EachToEach, ByRail>;
+    using AnyShape = std::variant<Rings, ChainBroadcast, Trees, TreeBroadcast, Halving,
+                                  TwoLevelRings, TwoLevelPass, EachToEach, ByRail>;
 
     Schedule(const CollectiveOptions& options, std::shared_ptr<const Placement> placement);
     static bool has_shape(const CollectiveOptions& options, const Placement& placement);

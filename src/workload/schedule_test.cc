@@ -186,18 +186,21 @@ TEST_P(SchedulesOf, are_what_exchange_lists) {
     EXPECT_GT(compared, 80u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SchedulesOf,
-                         ::testing::Values(std::pair(Collective::all_reduce, Algorithm::ring),
-                                           std::pair(Collective::all_reduce, Algorithm::tree),
-                                           std::pair(Collective::reduce_scatter, Algorithm::ring),
-                                           std::pair(Collective::all_gather, Algorithm::ring),
-                                           std::pair(Collective::broadcast, Algorithm::ring),
-                                           std::pair(Collective::broadcast, Algorithm::tree),
-                                           std::pair(Collective::reduce_scatter, Algorithm::direct),
-                                           std::pair(Collective::all_gather, Algorithm::direct),
-                                           std::pair(Collective::all_to_all, Algorithm::direct),
-                                           std::pair(Collective::all_reduce,
-                                                     Algorithm::halving_doubling)));
+INSTANTIATE_TEST_SUITE_P(
+    All, SchedulesOf,
+    ::testing::Values(std::pair(Collective::all_reduce, Algorithm::ring),
+                      std::pair(Collective::all_reduce, Algorithm::tree),
+                      std::pair(Collective::reduce_scatter, Algorithm::ring),
+                      std::pair(Collective::all_gather, Algorithm::ring),
+                      std::pair(Collective::broadcast, Algorithm::ring),
+                      std::pair(Collective::broadcast, Algorithm::tree),
+                      std::pair(Collective::reduce_scatter, Algorithm::direct),
+                      std::pair(Collective::all_gather, Algorithm::direct),
+                      std::pair(Collective::all_to_all, Algorithm::direct),
+                      std::pair(Collective::all_reduce, Algorithm::halving_doubling),
+                      std::pair(Collective::all_reduce, Algorithm::two_level),
+                      std::pair(Collective::reduce_scatter, Algorithm::two_level),
+                      std::pair(Collective::all_gather, Algorithm::two_level)));
 
 bool is_same(const Task& a, const Task& b) {
     return a.kind == b.kind && a.tier == b.tier && a.channel == b.channel && a.rank == b.rank &&
@@ -238,7 +241,9 @@ TEST(Schedule, is_not_there_for_what_has_no_closed_form) {
     CollectiveOptions options;
     options.bytes = 1 << 20;
     options.algorithm = Algorithm::two_level;
+    options.in_switch = true;
     EXPECT_EQ(Schedule::make(options, placement), nullptr);
+    options.in_switch = false;
     options.algorithm = Algorithm::ring;
     EXPECT_NE(Schedule::make(options, placement), nullptr);
     options.bytes = 7;  // fewer bytes than ranks: some would send nothing

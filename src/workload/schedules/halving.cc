@@ -5,11 +5,6 @@
 namespace tulle::workload {
 namespace {
 
-// The number of the part that has this byte, counted from the beginning of the whole.
-uint64_t part_with(uint64_t size, uint64_t parts, uint64_t byte) {
-    return static_cast<uint64_t>((base::uint128_t{byte + 1} * parts + size - 1) / size) - 1;
-}
-
 Range common(Range a, Range b) {
     const uint64_t begin = std::max(a.begin, b.begin);
     return {begin, std::max(begin, std::min(a.end, b.end))};

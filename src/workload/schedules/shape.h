@@ -65,13 +65,18 @@ public:
     }
     // The message waits for messages [begin, end) at the inlet.
     void wait_for(uint32_t inlet, uint64_t begin, uint64_t end) {
-        const uint64_t known = std::min<uint64_t>(end - begin, first_ - std::min(first_, place_));
+        wait_for_each(inlet, end - begin, [begin](uint64_t i) { return begin + i; });
+    }
+    // The same for `count` messages, in any order.
+    template <class MessageAt>
+    void wait_for_each(uint32_t inlet, uint64_t count, MessageAt&& message_at) {
+        const uint64_t known = std::min<uint64_t>(count, first_ - std::min(first_, place_));
         place_ += static_cast<uint32_t>(known);
-        for (uint64_t k = begin + known; k < end && message_.later_needs == 0; ++k, ++place_) {
+        for (uint64_t i = known; i < count && message_.later_needs == 0; ++i, ++place_) {
             if (message_.need_count == StreamMessage::kMostNeeds)
                 message_.later_needs = place_;
             else
-                message_.needs[message_.need_count++] = {inlet, place_, k};
+                message_.needs[message_.need_count++] = {inlet, place_, message_at(i)};
         }
     }
 
