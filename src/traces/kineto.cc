@@ -58,15 +58,17 @@ public:
     KinetoGraph(KinetoReader& reader, const std::string& file) : reader_(reader), file_(file) {}
 
     std::optional<Error> read(std::string_view text) {
-        auto kernels = read_kernels(text, file_);
-        if (!kernels) return kernels.error();
-        if (kernels->empty())
+        auto recording = read_recording(text, file_);
+        if (!recording) return recording.error();
+        const std::vector<Kernel>& kernels = recording->kernels;
+        if (kernels.empty())
             return Error{
                 fmt::format("{}: byte 0: no event is a kernel of a GPU; record with "
                             "ProfilerActivity.CUDA",
                             file_)};
-        first_ = now_ = kernels->front().begin_ps;
-        for (const Kernel& kernel : *kernels)
+        if (auto error = check_job(*recording)) return error;
+        first_ = now_ = kernels.front().begin_ps;
+        for (const Kernel& kernel : kernels)
             if (auto error = kernel.is_nccl ? add_collective(kernel) : add_computing(kernel))
                 return error;
         flush();
@@ -82,6 +84,22 @@ private:
         int64_t end = 0;
         uint32_t node = 0;
     };
+
+    // Files sorted by name are not in the order of ranks: 10 comes before 2.
+    std::optional<Error> check_job(const Recording& recording) const {
+        const auto index = static_cast<int64_t>(reader_.trace_.ranks.size());
+        if (index > 0 && recording.rank >= 0 && recording.rank != index)
+            return Error{
+                fmt::format("{}: byte 0: rank {} was recorded, but the file is in the place of "
+                            "rank {}; name the files in the order of their ranks",
+                            file_, recording.rank, index)};
+        if (recording.job_ranks > 1 && std::ranges::none_of(recording.kernels, &Kernel::is_nccl))
+            reader_.trace_.notes.push_back(
+                fmt::format("{}: no kernel is one of NCCL, though the job had {} ranks; what other "
+                            "libraries send (DeepEP, NVSHMEM) counts as computing",
+                            file_, recording.job_ranks));
+        return std::nullopt;
+    }
 
     Error wrong(const Kernel& kernel, std::string_view sentence) const {
         return {fmt::format("{}: event {}: {}", file_, kernel.number, sentence)};

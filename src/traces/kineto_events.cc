@@ -50,6 +50,7 @@ public:
     bool key(std::string& text) {
         key_ = text;
         if (depth_ == 1) is_events_ = text == "traceEvents";
+        if (depth_ == 1) is_job_ = text == "distributedInfo";
         if (depth_ == 3 && is_events_) is_arguments_ = text == "args";
         return true;
     }
@@ -82,7 +83,7 @@ public:
 
     const std::string& error() const { return error_; }
     bool saw_events() const { return saw_events_; }
-    std::vector<Kernel> take() { return std::move(kernels_); }
+    Recording take() { return std::move(recording_); }
 
 private:
     bool is_in_event() const { return is_events_ && depth_ == 3; }
@@ -110,12 +111,12 @@ private:
     bool end_event() {
         if (!is_kernel_ || !is_complete_) return true;
         if (begin_ < 0) return fail_event("the kernel has no ts, when it began in microseconds");
-        if (kernels_.size() >= kMostKernels)
+        if (recording_.kernels.size() >= kMostKernels)
             return fail_event(
                 fmt::format("there are more than {} kernels; record fewer steps", kMostKernels));
         kernel_.begin_ps = begin_;
         kernel_.end_ps = begin_ + duration_;
-        kernels_.push_back(std::move(kernel_));
+        recording_.kernels.push_back(std::move(kernel_));
         return true;
     }
 
@@ -153,6 +154,8 @@ private:
             return true;
         }
         if (is_in_event() && (key_ == "ts" || key_ == "dur")) return time(std::to_string(value));
+        if (is_job_ && depth_ == 2 && key_ == "rank") recording_.rank = value;
+        if (is_job_ && depth_ == 2 && key_ == "world_size") recording_.job_ranks = value;
         if (!is_in_arguments()) return true;
         const auto size = static_cast<uint64_t>(std::max<int64_t>(0, value));
         if (key_ == "In msg nelems") kernel_.elements_in = size;
@@ -170,9 +173,10 @@ private:
 
     const std::string& file_;
     std::string error_;
-    std::vector<Kernel> kernels_;
+    Recording recording_;
     size_t depth_ = 0;
     bool is_events_ = false;     // inside "traceEvents"
+    bool is_job_ = false;        // inside "distributedInfo"
     bool is_arguments_ = false;  // inside "args" of an event
     bool is_ranks_ = false;
     bool saw_events_ = false;
@@ -188,7 +192,10 @@ private:
 
 }  // namespace
 
-base::Result<std::vector<Kernel>> read_kernels(std::string_view text, const std::string& file) {
+base::Result<Recording> read_recording(std::string_view text, const std::string& file) {
+    if (text.starts_with("\x1f\x8b"))
+        return base::Error{
+            fmt::format("{}: byte 0: the file is compressed; unpack it with gunzip", file)};
     EventHandler handler(file);
     if (!Json::sax_parse(text.begin(), text.end(), &handler)) return base::Error{handler.error()};
     if (!handler.saw_events())
@@ -196,9 +203,9 @@ base::Result<std::vector<Kernel>> read_kernels(std::string_view text, const std:
             fmt::format("{}: byte 0: there is no list \"traceEvents\"; export the "
                         "trace with export_chrome_trace()",
                         file)};
-    std::vector<Kernel> kernels = handler.take();
-    std::ranges::stable_sort(kernels, {}, &Kernel::begin_ps);
-    return kernels;
+    Recording recording = handler.take();
+    std::ranges::stable_sort(recording.kernels, {}, &Kernel::begin_ps);
+    return recording;
 }
 
 }  // namespace tulle::traces

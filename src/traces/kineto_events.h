@@ -29,7 +29,13 @@ struct Kernel {
     int64_t destination = -1;
 };
 
-// Sorted by start time. An error is "FILE: byte 12: sentence".
-base::Result<std::vector<Kernel>> read_kernels(std::string_view text, const std::string& file);
+struct Recording {
+    std::vector<Kernel> kernels;  // sorted by start time
+    int64_t rank = -1;            // that was recorded; negative: not known
+    int64_t job_ranks = 0;        // of its job; 0: not known
+};
+
+// An error is "FILE: byte 12: sentence".
+base::Result<Recording> read_recording(std::string_view text, const std::string& file);
 
 }  // namespace tulle::traces

@@ -67,7 +67,38 @@ TEST(kineto, one_rank_is_repeated_in_groups_of_its_shape) {
     EXPECT_EQ(trace.notes.size(), 1u);
 }
 
+std::string job(const std::string& list, int rank, int ranks) {
+    std::string text = events(list);
+    text.pop_back();
+    return text + R"(,"distributedInfo":{"backend":"nccl","rank":)" + std::to_string(rank) +
+           R"(,"world_size":)" + std::to_string(ranks) + "}}";
+}
+
+TEST(kineto, files_are_in_the_order_of_their_ranks) {
+    KinetoReader reader(16);
+    EXPECT_FALSE(reader.add_rank(job(sum(0, 1), 0, 16), "rank0.json"));
+    EXPECT_FALSE(reader.add_rank(job(sum(0, 1), 1, 16), "rank1.json"));
+    const auto error = reader.add_rank(job(sum(0, 1), 10, 16), "rank10.json");
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->message,
+              "rank10.json: byte 0: rank 10 was recorded, but the file is in the place of rank 2; "
+              "name the files in the order of their ranks");
+}
+
+TEST(kineto, a_job_that_sends_by_another_library_is_noted) {
+    KinetoReader reader(4);
+    EXPECT_FALSE(reader.add_rank(job(kernel(0, 1), 0, 64), "k.json"));
+    ASSERT_FALSE(reader.repeat_first());
+    const Trace trace = reader.take();
+    ASSERT_EQ(trace.notes.size(), 2u);
+    EXPECT_TRUE(
+        trace.notes[0].starts_with("k.json: no kernel is one of NCCL, though the job had "
+                                   "64 ranks"));
+}
+
 TEST(kineto, what_is_wrong_is_one_sentence_with_its_place) {
+    EXPECT_EQ(refusal("\x1f\x8b\x08"),
+              "k.json: byte 0: the file is compressed; unpack it with gunzip");
     EXPECT_EQ(refusal("{\"traceEvents\": [}"),
               "k.json: byte 18: the text is no JSON from here on; is it all of the trace?");
     EXPECT_EQ(refusal("{}"),
