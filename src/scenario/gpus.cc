@@ -28,7 +28,8 @@ constexpr KnownKey kGpuKeys[] = {
      "number of consecutive GPUs in a server; by default as the topology says, one for each rail"},
     {"server", "file",
      "NCCL's topology of a server, XML (NCCL_TOPO_DUMP_FILE); per_server, per_nic and scale_up "
-     "follow from its GPUs, network ports and NVLink or PCI Express, unless they are given"},
+     "follow from its GPUs, network ports and NVLink or PCI Express, unless they are given. A file "
+     "for NCCL_TOPO_FILE gives only the numbers of GPUs and ports"},
     {"scale_up", "profile, map or none",
      "the network inside servers: a built-in profile, the path of one, or a map; none by default"},
     {"generation", "one of volta, ampere, hopper, blackwell",

@@ -517,7 +517,7 @@ bool JobReader::has_room(uint32_t line, uint64_t tasks) {
         place_.most_tasks - std::min<uint64_t>(place_.most_tasks, setup_.program.size());
     if (tasks > left)
         notes_.fail(line, fmt::format("it takes more than {} messages; take larger chunks, fewer "
-                                      "GPUs, or algorithm: ring or tree, which are made as they go",
+                                      "GPUs, or an algorithm without sums in switches",
                                       place_.most_tasks));
     else if (next_channel_ > kMostChannelsOfAll - 4 * kMostChannels)
         notes_.fail(line, "there are too many jobs and channels");

@@ -279,7 +279,7 @@ TEST(jobs, what_is_wrong_with_a_collective_is_said) {
               "s.yaml:4: operation has no effect beside all_reduce; it goes with flows");
     EXPECT_EQ(said("all_reduce: {bytes: 1GiB, chunk: 1B}"),
               "s.yaml:4: it takes more than 16000000 messages; take larger chunks, fewer GPUs, or "
-              "algorithm: ring or tree, which are made as they go");
+              "an algorithm without sums in switches");
 }
 
 // Four servers with an adapter each, on two leaves.

@@ -50,6 +50,56 @@ TEST(nccl_topology, it_becomes_the_server_of_a_cluster) {
     EXPECT_EQ(setup->scale_up->fabric.link.rate, base::Rate::bits_per_second(48'000'000'000));
 }
 
+// Reads a scenario with this server.
+std::string cluster_complaint(const std::string& server, const std::string& more = "") {
+    const FileReader files = [&](const std::string&) -> base::Result<std::string> {
+        return server;
+    };
+    const auto setup = read_scenario("topology: star:4\ngpus: {server: t.xml" + more +
+                                         "}\nwork: [{all_reduce: {bytes: 1MiB}}]\n",
+                                     "s.yaml", files);
+    return setup ? "" : setup.error().message;
+}
+
+// Two GPUs and an adapter as Azure and AWS give them to NCCL.
+TEST(nccl_topology, an_outline_has_the_classes_of_devices_only) {
+    const std::string outline =
+        "<system version='1'><cpu numaid='0'><pci busid='ffff:ff:01.0' class='0x060400'>"
+        "<pci busid='0001:00:00.0' class='0x030200'/><pci busid='0002:00:00.0' class='0x030200'/>"
+        "<pci busid='0101:00:00.0' class='0x020700'/></pci></cpu></system>";
+    const auto server = read_nccl_topology(outline, "t.xml");
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    EXPECT_TRUE(server->is_outline);
+    EXPECT_EQ(server->gpus, 2u);
+    EXPECT_EQ(server->adapters, 1u);
+    EXPECT_NE(cluster_complaint(outline).find("names PCI devices only"), std::string::npos);
+    EXPECT_EQ(cluster_complaint(outline, ", scale_up: nvlink4"), "");
+}
+
+TEST(nccl_topology, links_between_some_gpus_are_no_network) {
+    const auto gpu = [](int number, const std::string& target, const std::string& kind) {
+        return "<pci link_speed='' link_width='0'><gpu dev='" + std::to_string(number) +
+               "' sm='80'><nvlink target='" + target + "' count='12' tclass='" + kind +
+               "'/></gpu></pci>";
+    };
+    const auto four = [&](const std::string& kind) {
+        std::string text = "<system><cpu><nic><net speed='100000'/></nic>";
+        for (int i = 0; i < 4; ++i) text += gpu(i, std::to_string(i ^ 1), kind);
+        return text + "</cpu></system>";
+    };
+    EXPECT_NE(cluster_complaint(four("0x030200")).find("from a GPU to 1 of 3 others"),
+              std::string::npos);
+    EXPECT_EQ(cluster_complaint(four("0x030200"), ", scale_up: pcie5"), "");
+    EXPECT_EQ(cluster_complaint(four("0x068000")), "");
+}
+
+TEST(nccl_topology, a_gpu_has_one_port_at_most) {
+    EXPECT_NE(cluster_complaint("<system><cpu><gpu dev='0'/><nic><net speed='100000'/>"
+                                "<net speed='100000'/></nic></cpu></system>")
+                  .find("its 1 GPUs have 2 network ports"),
+              std::string::npos);
+}
+
 TEST(nccl_topology, what_is_wrong_is_one_sentence_with_its_line) {
     EXPECT_EQ(server_complaint("<system>\n<cpu>\n</system>"),
               "t.xml:3: </system> closes what is not open; <cpu> is");

@@ -61,6 +61,11 @@ public:
                                                   open_.back().name));
         if (!saw_system_)
             return wrong(1, "there is no <system>; write the file with NCCL_TOPO_DUMP_FILE");
+        if (server_.gpus == 0 && outline_gpus_ > 0) {
+            server_.is_outline = true;
+            server_.gpus = outline_gpus_;
+            if (server_.adapters == 0) server_.adapters = outline_adapters_;
+        }
         if (server_.gpus == 0) return wrong(1, "there is no <gpu> in the file");
         if (server_.adapters == 0)
             return wrong(1,
@@ -74,6 +79,10 @@ private:
         std::string name;
         uint64_t pcie = 0;  // slowest link from here to the processor
         uint32_t links = 0;
+        std::set<std::string> linked{};  // GPUs at the other ends
+        bool has_switch = false;         // there
+        std::string pci_class{};
+        bool is_known = false;  // what it is: a <gpu> or <nic> is inside
     };
 
     base::Error wrong(uint32_t line, std::string_view sentence) const {
@@ -85,8 +94,10 @@ private:
         constexpr uint64_t kMostLinks = 1000;
         if (tag.is_begin) {
             Open open{std::string(tag.name), open_.empty() ? 0 : open_.back().pcie, 0};
+            if (!open_.empty()) open_.back().is_known = true;
             if (tag.name == "system") saw_system_ = true;
             if (tag.name == "pci") {
+                open.pci_class = tag.attribute("class");
                 const uint64_t own = pcie_rate(tag);
                 open.pcie = open.pcie == 0 ? own : std::min(open.pcie, own);
             }
@@ -99,6 +110,7 @@ private:
                                              "links, 1 to {}",
                                              tag.attribute("count").substr(0, 40), kMostLinks));
                 open_.back().links += static_cast<uint32_t>(count);
+                take_far_end(tag, open_.back());
             }
             if (tag.name == "gpu" && !tag.attribute("dev").empty() &&
                 !devices_.insert(std::string(tag.attribute("dev"))).second)
@@ -115,6 +127,7 @@ private:
             return wrong(tag.line, fmt::format("</{}> closes what is not open; <{}> is", tag.name,
                                                open_.empty() ? "nothing" : open_.back().name));
         if (tag.name == "gpu") take_gpu(open_.back());
+        if (tag.name == "pci" && !open_.back().is_known) take_device(open_.back());
         open_.pop_back();
         return std::nullopt;
     }
@@ -127,8 +140,24 @@ private:
         ++server_.adapters;
     }
 
+    // NVLinks lead to a switch, unless the class says that they lead to a GPU.
+    static void take_far_end(const XmlTag& link, Open& gpu) {
+        if (link.attribute("tclass").starts_with("0x03"))
+            gpu.linked.insert(std::string(link.attribute("target")));
+        else
+            gpu.has_switch = true;
+    }
+
+    // A PCI device of an outline: display controllers are GPUs, network controllers are adapters.
+    void take_device(const Open& device) {
+        if (device.pci_class.starts_with("0x03")) ++outline_gpus_;
+        if (device.pci_class.starts_with("0x02")) ++outline_adapters_;
+    }
+
     void take_gpu(const Open& gpu) {
         const bool is_first = server_.gpus == 0;
+        const auto linked = gpu.has_switch ? UINT32_MAX : static_cast<uint32_t>(gpu.linked.size());
+        server_.neighbours = is_first ? linked : std::min(server_.neighbours, linked);
         server_.links = is_first ? gpu.links : std::min(server_.links, gpu.links);
         server_.pcie_mbps = is_first ? gpu.pcie : std::min(server_.pcie_mbps, gpu.pcie);
         server_.architecture = architecture_;
@@ -140,6 +169,8 @@ private:
     NcclServer server_;
     std::vector<Open> open_;
     std::set<std::string> devices_;  // dev of GPUs
+    uint32_t outline_gpus_ = 0;
+    uint32_t outline_adapters_ = 0;
     uint32_t architecture_ = 0;
     bool saw_system_ = false;
 };
@@ -177,6 +208,11 @@ base::Result<NcclServer> read_nccl_topology(std::string_view text, const std::st
 }
 
 base::Result<Value> gpus_of_server(const NcclServer& server, const Value& gpus) {
+    if (server.adapters > server.gpus)
+        return base::Error{
+            fmt::format("server: its {} GPUs have {} network ports, and a GPU with several ports "
+                        "cannot be simulated; leave one <net> for each GPU and take a faster one",
+                        server.gpus, server.adapters)};
     if (server.gpus % server.adapters != 0)
         return base::Error{
             fmt::format("server: it has {} GPUs and {} network ports, and ports that "
@@ -186,7 +222,16 @@ base::Result<Value> gpus_of_server(const NcclServer& server, const Value& gpus) 
     const uint32_t line = gpus.line;
     put(map, "per_server", text_node(line, std::to_string(server.gpus)));
     put(map, "per_nic", text_node(line, std::to_string(server.gpus / server.adapters)));
-    if (server.gpus < 2) return map;
+    if (server.gpus < 2 || map.find("scale_up") != nullptr) return map;
+    if (server.is_outline)
+        return base::Error{
+            "server: the file names PCI devices only, as clouds give them to NCCL, and no links "
+            "between GPUs; write scale_up, or take a file that NCCL wrote (NCCL_TOPO_DUMP_FILE)"};
+    if (server.links > 0 && server.neighbours < server.gpus - 1)
+        return base::Error{
+            fmt::format("server: NVLinks lead from a GPU to {} of {} others, and only a network "
+                        "between all can be simulated; write scale_up, for example pcie5",
+                        server.neighbours, server.gpus - 1)};
     const uint64_t nvlink = server.nvlink_mbps();
     const std::string profile = nvlink == 0                  ? "pcie5"
                                 : server.architecture >= 100 ? "nvlink5"

@@ -1,5 +1,8 @@
-// NCCL's topology file (NCCL_TOPO_DUMP_FILE): the inside of a server as XML. Used here: the
-// number of GPUs and adapters of a server, and the links between its GPUs.
+// NCCL's topology file: the inside of a server as XML. Used here: the number of GPUs and adapters
+// of a server, and the links between its GPUs.
+//
+// NCCL writes all of that (NCCL_TOPO_DUMP_FILE). Files that clouds give to NCCL (NCCL_TOPO_FILE)
+// are often outlines: PCI devices with their classes only, and NCCL finds the rest itself.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,10 @@ struct NcclServer {
     uint32_t adapters = 0;      // network ports
     uint32_t architecture = 0;  // 90: SM90
     uint32_t links = 0;         // NVLinks of the GPU with the fewest
+    // Other GPUs that the NVLinks of a GPU lead to, for the GPU with the fewest; a switch leads to
+    // all.
+    uint32_t neighbours = 0;
+    bool is_outline = false;    // it has PCI devices only
     uint64_t pcie_mbps = 0;     // 10^6 bytes a second, for the GPU with the slowest slot
     uint64_t adapter_mbps = 0;  // 10^6 bits a second, for the slowest adapter
 
