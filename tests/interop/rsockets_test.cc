@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <random>
 #include <string>
@@ -433,7 +434,7 @@ public:
         Target data{};
     };
 
-    explicit Stranger(uint16_t port) {
+    explicit Stranger(uint16_t port, int receives = 16) {
         rdma_addrinfo hints{};
         hints.ai_port_space = RDMA_PS_TCP;
         rdma_addrinfo* to = nullptr;
@@ -448,7 +449,7 @@ public:
         const Target own{htobe64(reinterpret_cast<uint64_t>(memory_)), htobe32(region_->rkey),
                          htobe32(2)};
         greeting.targets = greeting.data = own;
-        for (int i = 0; i < 16; ++i)
+        for (int i = 0; i < receives; ++i)
             EXPECT_EQ(rdma_post_recv(id_, nullptr, memory_, 8, region_), 0);
         rdma_conn_param param{};
         param.private_data = &greeting;
@@ -514,6 +515,22 @@ TEST(Hostile, a_peer_that_announces_more_than_a_stream_has_buffers_is_parted_fro
     EXPECT_EQ(errno, ECONNRESET);
     enemy.join();
     EXPECT_EQ(rclose(server), 0);
+    EXPECT_EQ(rclose(at), 0);
+}
+
+// What it is sent never completes: its adapter says that it is not ready, for ever.
+TEST(Hostile, a_peer_that_takes_no_message_does_not_hold_up_a_close) {
+    const int at = listener();
+    std::optional<Stranger> stranger;
+    std::thread caller([&] { stranger.emplace(port_of(at), 0); });
+    const int server = raccept(at, nullptr, nullptr);
+    caller.join();
+    ASSERT_GE(server, 0);
+    EXPECT_EQ(rsend(server, "x", 1, 0), 1);
+    std::future<int> close = std::async(std::launch::async, [&] { return rclose(server); });
+    EXPECT_EQ(close.wait_for(std::chrono::milliseconds(3 * kPatience)), std::future_status::ready);
+    stranger.reset();
+    EXPECT_EQ(close.get(), 0);
     EXPECT_EQ(rclose(at), 0);
 }
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <shared_mutex>
 
+#include "live/clock.h"
+
 namespace tulle::verbs::rsockets {
 
 // ---- pieces -------------------------------------------------------------------------------------
@@ -117,12 +119,16 @@ short Socket::look(short wanted) {
     return ready(wanted);
 }
 
-int Socket::sleep(Guard& guard) {
+int Socket::sleep(Guard& guard, base::Instant until) {
+    constexpr int64_t kPsPerMs = 1'000'000'000;
+    const bool has_end = until != base::Instant::never();
+    const int64_t left_ms = has_end ? (until - live::now()).ps / kPsPerMs : -1;
+    if (has_end && left_ms <= 0) return ETIMEDOUT;
     std::vector<pollfd> files{{number(), POLLIN, 0}};
     add_files(files);
     ++watchers_;
     guard.unlock();
-    const int error = poll(files.data(), files.size(), -1) < 0 ? errno : 0;
+    const int error = poll(files.data(), files.size(), static_cast<int>(left_ms)) < 0 ? errno : 0;
     guard.lock();
     leave();
     return error;

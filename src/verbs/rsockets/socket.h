@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "base/time.h"
 #include "live/descriptor.h"
 
 namespace tulle::verbs::rsockets {
@@ -121,9 +122,11 @@ protected:
 
     void progress(bool thoroughly);
     bool may_wait(int flags) const { return is_blocking_ && (flags & MSG_DONTWAIT) == 0; }
-    // Waits until it is done. Returns an errno if it may not wait, or was interrupted by a signal.
+    // Waits until it is done. Returns an errno if it may not wait, was interrupted by a signal, or
+    // if it is not done by then.
     template <class IsDone>
-    int wait(Guard& guard, bool may_wait, IsDone is_done);
+    int wait(Guard& guard, bool may_wait, IsDone is_done,
+             base::Instant until = base::Instant::never());
 
     const int domain_;
     const int type_;
@@ -131,7 +134,7 @@ protected:
     Options options_;
 
 private:
-    int sleep(Guard& guard);
+    int sleep(Guard& guard, base::Instant until);
     void leave();
 
     live::Descriptor number_;
@@ -150,7 +153,7 @@ std::shared_ptr<Socket> remove(int number);
 // ---------------------------------------------------------------------------------------------
 
 template <class IsDone>
-int Socket::wait(Guard& guard, bool may_wait, IsDone is_done) {
+int Socket::wait(Guard& guard, bool may_wait, IsDone is_done, base::Instant until) {
     constexpr int kLooks = 100;  // chosen: a quick answer is found without sleeping
     for (;;) {
         for (int looks = 0; looks < (may_wait ? kLooks : 1); ++looks) {
@@ -164,7 +167,7 @@ int Socket::wait(Guard& guard, bool may_wait, IsDone is_done) {
             progress(true);
             if (is_done()) return 0;
         } while (!is_armed());
-        if (const int error = sleep(guard)) return error;
+        if (const int error = sleep(guard, until)) return error;
     }
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "live/clock.h"
+
 namespace tulle::verbs::rsockets {
 
 // ---- news ---------------------------------------------------------------------------------------
@@ -186,15 +188,20 @@ ssize_t Stream::receive(Pieces into, int flags, Name* from) {
 
 // ---- parting ------------------------------------------------------------------------------------
 
-// The last message, after all data. Does not wait for a peer that is gone.
+// The last message, after all data. Does not wait for a peer that is gone, nor long for one that
+// takes nothing: one that keeps to the protocol has receives for all it is sent.
 void Stream::say_goodbye(Guard& guard, Control what) {
+    constexpr base::Duration kPatience{10'000'000'000'000};  // 10 s, chosen
+    const base::Instant until = live::now() + kPatience;
     const auto is_gone = [&] { return state_ != State::connected || is_parted_; };
     const auto may_speak = [&] { return may_talk_ && outgoing_.can_control(); };
-    if (wait(guard, true, [&] { return may_speak() || is_gone(); }) != 0 || is_gone()) return;
+    const auto may_end = [&] { return may_speak() || is_gone(); };
+    if (wait(guard, true, may_end, until) != 0 || is_gone()) return;
     if (!outgoing_.post_control(message(Kind::control, static_cast<uint32_t>(what))))
         return fail(ECONNRESET);
     if (what == Control::shutdown) return;
-    (void)wait(guard, true, [&] { return outgoing_.is_idle() || is_gone(); });
+    (void)wait(
+        guard, true, [&] { return outgoing_.is_idle() || is_gone(); }, until);
 }
 
 int Stream::shutdown(int how) {
