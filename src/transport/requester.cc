@@ -378,6 +378,11 @@ RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn) {
     plan.psn = psn;
     plan.offset = index * qp.mtu;
     plan.asked = work.length - plan.offset;
+    // The peer may have carried out the part before: what asks for more is no duplicate of it.
+    const auto& cut_end = qp.requester.cut_end;
+    if (work.work == Work::read && cut_end && psn_before(psn, *cut_end))
+        plan.asked = static_cast<uint32_t>(
+            std::min<uint64_t>(plan.asked, uint64_t{psn_distance(psn, *cut_end)} * qp.mtu));
     const bool has_payload = work.work <= Work::send_with_immediate ||
                              work.work == Work::send_with_invalidate ||
                              work.work == Work::atomic_write;
