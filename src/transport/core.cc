@@ -126,7 +126,7 @@ uint8_t Core::level_of_datagram(const QueuePair& qp) const {
             r.oldest != r.end ? end_to_end((*qp.send_queue)[r.oldest].ee_context) : nullptr;
         return ee != nullptr ? ee->requester->address.service_level : qp.address.service_level;
     }
-    const bool waits = qp.send_queue && r.current != r.end;
+    const bool waits = qp.type == QpType::ud && qp.send_queue && r.current != r.end;
     return waits ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
 }
 

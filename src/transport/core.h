@@ -256,10 +256,10 @@ public:
     }
     // Answers travel on this level from now on, also one that waits.
     void change_answer_level(QueuePair& qp, uint8_t level);
-    // The lane of the next packet.
+    // The lane of the next packet. Queue pairs of RC and UC have one; for others core.cc looks.
     uint8_t lane_of(const QueuePair& qp) const {
-        const bool is_of_datagrams = qp.type == QpType::ud || qp.type == QpType::rd;
-        const uint8_t level = is_of_datagrams ? level_of_datagram(qp) : qp.address.service_level;
+        const uint8_t level =
+            qp.type >= QpType::ud ? level_of_datagram(qp) : qp.address.service_level;
         return config.lane_of_level[level & 0xf];
     }
     // Sets a timer for this queue pair, at this time at the latest.
