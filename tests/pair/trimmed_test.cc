@@ -206,8 +206,8 @@ TEST(Trimmed, parts_of_a_read_may_shrink_while_larger_ones_are_under_way) {
     EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 0, 10 * 1024));
 }
 
-// The window leaves one answer to the READ behind the WRITE. The peer carries out that part, and its
-// answer is lost. A repeat for more than that would be no duplicate that the peer knows.
+// The window leaves one answer to the READ behind the WRITE. The peer carries out that part, and
+// its answer is lost. A repeat for more than that would be no duplicate that the peer knows.
 TEST(Trimmed, a_part_of_a_read_is_asked_for_again_as_it_was) {
     Pair pair({.max_packets_outstanding = 2});
     pair.wire.drop(Operation::write_only);
