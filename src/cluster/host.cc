@@ -171,8 +171,7 @@ void HostNode::hand_to_adapter(Instant now, uint32_t index, Ends& ends) {
 }
 
 void HostNode::receive_observed(Instant now, uint32_t index) {
-    if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
-        account_->receive(now, index);
+    if (account_ != nullptr) account_->receive(now, index);
     if (recorder_ != nullptr)
         recorder_->receive(now, index);
     else
@@ -310,17 +309,19 @@ Instant HostNode::transmit_observed(Instant now, uint32_t index) {
     if (cabling_.telemetry) recorder_->begin_telemetry(index);
     if (account_ == nullptr) return cabling_.transmit(*port_, index, now);
     const bool is_blind = account_->is_blind(now);
+    account_->carry_mark(index);
     if (!is_blind && account_->begin_packet(now, index))
         cabling_.store[index].flags |= Transit::kWatched;
-    const Duration once = cabling_.line_time(plan_.port, cabling_.store[index].wire_bytes);
+    const uint32_t wire_bytes = cabling_.store[index].wire_bytes;
     const Instant line_end = cabling_.transmit(*port_, index, now);
-    const bool may_repeat =
-        port_->has_errors && settings_.link.bit_errors == fabric::BitErrors::retransmitted;
-    const Duration repeats = may_repeat ? line_end - now - once : Duration{};
-    if (is_blind)
+    if (is_blind) {
         account_->pass_over(line_end);
-    else
-        account_->end_packet(now, line_end, std::max(repeats, Duration{}));
+        return line_end;
+    }
+    Duration repeats{};
+    if (port_->has_errors && settings_.link.bit_errors == fabric::BitErrors::retransmitted)
+        repeats = line_end - now - cabling_.line_time(plan_.port, wire_bytes);
+    account_->end_packet(now, line_end, std::max(repeats, Duration{}));
     return line_end;
 }
 
@@ -421,7 +422,13 @@ void HostNode::on_change(Instant now) {
 HostAccount& HostNode::account() {
     if (account_ == nullptr)
         account_ = std::make_unique<HostAccount>(
-            adapter_, cabling_, plan_.port, plan_.receive_latency, memory_, sender_.has_value());
+            adapter_, cabling_, memory_,
+            HostAccount::Ground{
+                .port = plan_.port,
+                .receive_latency = plan_.receive_latency,
+                .pays_to_send = sender_.has_value(),
+                .has_window = plan_.has_window,
+                .keeps_order = fabric::keeps_flows_together(settings_.route.choice)});
     user_.tell(*account_);
     is_observed_ = true;
     return *account_;

@@ -64,6 +64,7 @@ struct HostPlan {
     uint32_t mtu = 4096;
     bool completes_when_sent = false;  // its queue pairs do not wait for answers
     bool answers_pass_pauses = false;  // a paused lane still sends acknowledgements
+    bool has_window = false;           // of packets in flight, besides that of congestion control
     TollPlan send_toll;                // paid for payload
     TollPlan receive_toll;
     std::vector<HostChange> changes;  // by time

@@ -27,42 +27,51 @@ bool is_overdue(Duration silence, Duration wait, bool is_answered) {
     return !is_answered && silence.ps != 0 && 2 * wait >= silence;
 }
 
-// What its packets met recently is still the reason for its pace. Chosen: long enough for an
-// algorithm to recover from what slowed it. Without an algorithm, packets in flight count: as a
-// rule, none is in flight for longer than a message behind it takes in total.
-Duration watched_before(const transport::QueuePair& qp, const Span& span) {
-    constexpr Duration kRecovery{1'000'000'000};
+// What is in flight when a message is posted opens the window for it. As a rule, nothing is in
+// flight for longer than a message behind it takes in total.
+Duration watched_before(const Span& span) {
     constexpr Duration kMostOnTheWay{100'000'000};
-    const auto algorithm = qp.congestion.algorithm;
-    const bool reacts =
-        algorithm != transport::Algorithm::none && algorithm != transport::Algorithm::fixed_rate;
-    if (reacts) return kRecovery;
     return span.until - span.from < kMostOnTheWay ? span.until - span.from : kMostOnTheWay;
 }
+
+// Algorithms that slow a sender down by marks alone, and by its rate.
+bool heeds_marks_alone(transport::Algorithm algorithm) {
+    using enum transport::Algorithm;
+    return algorithm == none || algorithm == fixed_rate || algorithm == dcqcn || algorithm == ib_cc;
+}
+
+// Of a window, this many packets are followed. Chosen.
+constexpr uint32_t kFollowedOfWindow = 4;
 
 }  // namespace
 
 void HostAccount::watch(const WatchedQp& qp, const Span& span) {
     const auto is_same = [&](const Watched& known) { return known.id.qpn == qp.qpn; };
     auto known = std::ranges::find_if(qps_, is_same);
-    if (known == qps_.end()) {
-        known = qps_.insert(known, {.id = qp, .qp = adapter_.queue_pairs().find(qp.qpn)});
-        TULLE_CHECK(known->qp != nullptr);
-    }
-    const Duration earlier =
-        cabling_.journal->is_smooth() ? Duration{} : watched_before(*known->qp, span);
+    if (known == qps_.end()) known = qps_.insert(known, {.id = qp});
+    if (known->qp == nullptr) known->qp = adapter_.queue_pairs().find(qp.qpn);
+    TULLE_CHECK(known->qp != nullptr);
+    const Duration earlier = needs_ways(*known) ? watched_before(span) : Duration{};
     known->spans.push_back({Instant{std::max(int64_t{0}, span.from.ps - earlier.ps)}, span.until});
     blind_until_ = Instant{};
 }
 
 // Its slot stays, because others are known by their numbers.
 void HostAccount::forget(transport::Qpn qpn) {
-    const auto known =
-        std::ranges::find_if(qps_, [&](const Watched& one) { return one.id.qpn == qpn; });
-    if (known == qps_.end()) return;
-    known->id.qpn = {UINT32_MAX};
-    known->qp = nullptr;
-    known->spans.clear();
+    Watched* known = find(qpn);
+    if (known == nullptr) return;
+    const WatchedQp id = known->id;
+    const bool is_awake = known->is_awake;
+    *known = {.id = id};
+    known->is_awake = is_awake;
+}
+
+// Whether its answers open a window, or their delay decides its pace, so that the ways of its
+// packets matter.
+bool HostAccount::needs_ways(const Watched& qp) const {
+    const transport::CongestionControl& congestion = qp.qp->congestion;
+    return !cabling_.journal->follows_few() || ground_.has_window || congestion.has_window() ||
+           !heeds_marks_alone(congestion.algorithm);
 }
 
 bool HostAccount::is_in_sight(Watched& qp, Instant now) {
@@ -89,60 +98,87 @@ bool HostAccount::looks_up(Instant now) {
 }
 
 // A packet names its receiver, not its sender; the receiver alone identifies the connection.
-HostAccount::Watched* HostAccount::watched(Instant now, const wire::Packet& packet) {
+HostAccount::Watched* HostAccount::sender_of(const wire::Packet& packet) {
     for (Watched& qp : qps_)
         if (qp.qp != nullptr && qp.qp->address.endpoint.value == packet.destination &&
             qp.qp->dest_qpn == packet.dest_qp())
-            return is_in_sight(qp, now) ? &qp : nullptr;
+            return &qp;
     return nullptr;
 }
 
-HostAccount::Watched* HostAccount::watched(Instant now, transport::Qpn qpn) {
+HostAccount::Watched* HostAccount::find(transport::Qpn qpn) {
     for (Watched& qp : qps_)
-        if (qp.id.qpn == qpn) return is_in_sight(qp, now) ? &qp : nullptr;
+        if (qp.id.qpn == qpn && qp.qp != nullptr) return &qp;
     return nullptr;
 }
 
 // Out.
 
+void HostAccount::carry_mark(uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    if (!is_answer(packet)) return;
+    const Watched* qp = has_marks_ ? sender_of(packet) : nullptr;
+    cabling_.journal->mark(index, qp != nullptr ? qp->marked_here : fabric::kNowhere);
+}
+
 bool HostAccount::begin_packet(Instant now, uint32_t index) {
     const wire::Packet& packet = cabling_.store.packet(index);
-    Watched* qp = sending_ = watched(now, packet);
+    Watched* qp = sending_ = if_in_sight(sender_of(packet), now);
     if (qp == nullptr) return false;
     wake(*qp);
     sends_answer_ = is_answer(packet);
-    if (sends_answer_ && !qp->is_asked) return false;
-    if (!sends_answer_ && cabling_.journal->is_smooth() && !ends_message(packet)) {
-        close(*qp, now);
-        return false;
-    }
-    PacketAccount& account = cabling_.journal->open(index);
-    account.connection = qp->id.connection;
-    account.first_rate = cabling_.rate(port_);
-    account.at = now;
+    if (sends_answer_) return begin_answer(now, index, *qp);
     sends_again_ = adapter_.counters().retransmitted_packets != retransmitted_;
-    if (sends_answer_) {
-        close_answer(*qp, now);
-        account.story = qp->asked.story;
-        account.journey = qp->asked.journey;
-        account.marked_at = qp->asked.marked_at;
-    } else {
-        close(*qp, now);
-        if (sends_again_) {
-            // The earlier transmission of these bits was wasted.
-            const Duration bits = cabling_.line_time(port_, cabling_.store[index].wire_bytes);
-            qp->story.add(ShareKind::serialization, here(), Duration{-bits.ps});
-            qp->story.add(ShareKind::loss, fabric::kNowhere, bits);
-        }
-        account.story = qp->story.mark();
+    close(*qp, now);
+    if (sends_again_) {
+        // The earlier transmission of these bits was wasted.
+        const Duration bits = cabling_.line_time(ground_.port, cabling_.store[index].wire_bytes);
+        qp->story.add(ShareKind::serialization, here(), Duration{-bits.ps});
+        qp->story.add(ShareKind::loss, fabric::kNowhere, bits);
     }
-    sends_again_ = false;
+    const bool fills_hole = std::exchange(sends_again_, false) &&
+                            qp->qp->loss == transport::LossPolicy::selective_repeat;
+    if (!fills_hole && !is_followed(*qp, packet)) return false;
+    qp->passed = 0;
+    PacketAccount& account = cabling_.journal->open(index);
+    account.first_rate = cabling_.rate(ground_.port);
+    account.at = now;
+    account.story = qp->story.mark();
+    return true;
+}
+
+// Whether a packet can matter that fills no hole.
+bool HostAccount::is_followed(Watched& qp, const wire::Packet& packet) {
+    if (!cabling_.journal->follows_few() || ends_message(packet)) return true;
+    // Where packets overtake each other, any of them may be the last to arrive.
+    if (!ground_.keeps_order || qp.qp->spread != nullptr) return true;
+    const transport::RequesterState& r = qp.qp->requester;
+    ++qp.passed;
+    return packet.ack_request && needs_ways(qp) &&
+           qp.passed * kFollowedOfWindow >= wire::psn_distance(r.unacknowledged, r.send_psn);
+}
+
+// An answer tells the way of the packet that it is for, if that one was followed. Of the answers to
+// a READ only the last one completes something.
+bool HostAccount::begin_answer(Instant now, uint32_t index, Watched& qp) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    if (!qp.is_asked) return false;
+    close_answer(qp, now);
+    if (cabling_.journal->follows_few() &&
+        (packet.opcode == wire::kCnpOpcode || !ends_message(packet)))
+        return false;
+    PacketAccount& account = cabling_.journal->open(index);
+    account.first_rate = cabling_.rate(ground_.port);
+    account.at = now;
+    account.story = qp.asked.story;
+    account.journey = qp.asked.journey;
+    if (cabling_.journal->follows_few() && packet.payload_length == 0) qp.is_asked = false;
     return true;
 }
 
 // Until its last bit is sent, its own bits are the only reason.
 void HostAccount::end_packet(Instant now, Instant line_end, Duration repeats) {
-    if (pays_to_send_) close_lines(now);
+    if (ground_.pays_to_send) close_lines(now);
     const uint64_t retransmitted = adapter_.counters().retransmitted_packets;
     const bool is_again = retransmitted != retransmitted_;
     retransmitted_ = retransmitted;
@@ -165,21 +201,40 @@ void HostAccount::end_packet(Instant now, Instant line_end, Duration repeats) {
 // In.
 
 void HostAccount::receive(Instant now, uint32_t index) {
+    const fabric::Transit& transit = cabling_.store[index];
+    const wire::Packet& packet = cabling_.store.packet(index);
+    const bool is_followed = (transit.flags & fabric::Transit::kWatched) != 0;
+    const bool answers = is_answer(packet);
+    if (!answers && (transit.flags & fabric::Transit::kMarked) == 0 && !is_followed) return;
+    Watched* qp = find(packet.dest_qp());
+    if (qp != nullptr) {
+        const fabric::Place marked_at = cabling_.journal->marked_at(index);
+        if (answers && marked_at != fabric::kNowhere) qp->marked_at = marked_at;
+        if (!answers && (transit.flags & fabric::Transit::kMarked) != 0) {
+            qp->marked_here = marked_at;
+            has_marks_ = true;
+        }
+    }
+    qp = if_in_sight(qp, now);
+    trigger_is_answer_ = answers;
+    if (is_followed) receive_followed(now, index, qp);
+    if (qp == nullptr || (!answers && !is_followed)) return;
+    triggered_ = qp;
+    wake(*qp);
+}
+
+void HostAccount::receive_followed(Instant now, uint32_t index, Watched* qp) {
     trigger_ = cabling_.journal->take(index);
-    triggered_ = nullptr;
     const wire::Packet& packet = cabling_.store.packet(index);
     const Duration waited = now - trigger_->at;
     const Duration latency =
-        std::min(waited, receive_latency_ + memory_.store(packet.payload_length));
+        std::min(waited, ground_.receive_latency + memory_.store(packet.payload_length));
     trigger_->journey.add(ShareKind::software, fabric::kNowhere, latency);
     trigger_->journey.add(ShareKind::bus, here(), waited - latency);
     trigger_->at = now;
     trigger_qpn_ = packet.dest_qp();
-    trigger_is_answer_ = is_answer(packet);
-    Watched* qp = triggered_ = watched(now, trigger_qpn_);
     if (qp == nullptr) return;
-    wake(*qp);
-    if (!is_answer(packet)) {
+    if (!trigger_is_answer_) {
         // An answer is about the newest packet. A READ is answered for long, and its answers are
         // about the first packet.
         const bool is_reading =
@@ -192,7 +247,7 @@ void HostAccount::receive(Instant now, uint32_t index) {
         qp->answer_reason = Reason::line;
         return;
     }
-    if (trigger_->marked_at != fabric::kNowhere) qp->marked_at = trigger_->marked_at;
+    if (needs_ways(*qp)) qp->way = trigger_->journey;
     Duration longest{};
     for (const fabric::Share& share : trigger_->journey.all())
         if (share.kind == ShareKind::queue && share.time > longest) {
@@ -205,7 +260,7 @@ void HostAccount::receive(Instant now, uint32_t index) {
 
 void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task,
                        transport::Qpn qpn) {
-    Watched* qp = watched(now, qpn);
+    Watched* qp = if_in_sight(find(qpn), now);
     if (qp != nullptr) wake(*qp);
     if (!wanted_.contains(key_of(id, is_task))) return;
     MessageNote note{id, is_task, kind, qpn, 0, now, {}};
@@ -215,6 +270,10 @@ void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is
     if (is_triggered) {
         note.story = trigger_->story.shares();
         note.story.add(trigger_->journey);
+    } else if (qp != nullptr && kind == MessageNote::Kind::arrived && qp->asked.at != Instant{}) {
+        // By a packet that was not followed. How it came later than the last that was is not known.
+        note.story = qp->asked.story.shares();
+        note.story.add(qp->asked.journey);
     } else if (qp != nullptr) {
         close(*qp, now);
         note.story = qp->story.mark().shares();
@@ -244,14 +303,14 @@ HostAccount::Reason HostAccount::reason_of(const Watched& qp, Instant now) const
 
 // The queue pair has something to send, and the adapter would send it.
 HostAccount::Reason HostAccount::reason_on_line(const Watched& qp, Instant now) const {
-    const fabric::Port& port = cabling_.port(port_);
+    const fabric::Port& port = cabling_.port(ground_.port);
     if ((port.held >> qp.id.lane & 1) != 0) return Reason::held;
     return now < port.busy_until ? Reason::line : Reason::held;
 }
 
 void HostAccount::look_at(Watched& qp, Instant now) {
     // Its own packet is on the line. The next event at its end is the host's.
-    if (now < qp.since && cabling_.journal->is_smooth() && !pays_to_send_) return;
+    if (now < qp.since && !ground_.pays_to_send) return;
     const Reason reason = reason_of(qp, now);
     if (reason != qp.reason) {
         close(qp, now);
@@ -279,13 +338,16 @@ void HostAccount::look_at_answer(Watched& qp, Instant now) {
 
 void HostAccount::wake(Watched& qp) {
     if (std::exchange(qp.is_awake, true)) return;
+    quiet_until_ = Instant{};
     awake_.push_back(static_cast<uint32_t>(&qp - qps_.data()));
 }
 
 void HostAccount::look_at_all(Instant now) {
+    quiet_until_ = ground_.pays_to_send ? Instant{} : Instant::never();
     std::erase_if(awake_, [&](uint32_t number) {
         Watched& qp = qps_[number];
         if (is_in_sight(qp, now)) look_at(qp, now);
+        quiet_until_ = std::min(quiet_until_, qp.since);
         return !(qp.is_awake = qp.is_in_sight && !is_at_rest(qp));
     });
     if (trigger_ != nullptr) cabling_.journal->give_back(std::move(trigger_));
@@ -308,7 +370,7 @@ void HostAccount::finish(Instant now) {
 // The line was busy with a packet; after its last bit, memory was not ready for the next one.
 template <class To>
 void HostAccount::add_line(To& to, Instant since, Instant until) const {
-    const Instant end = pays_to_send_ ? std::clamp(line_end_, since, until) : until;
+    const Instant end = ground_.pays_to_send ? std::clamp(line_end_, since, until) : until;
     to.add(ShareKind::queue, here(), end - since);
     to.add(ShareKind::bus, here(), until - end);
 }
@@ -322,7 +384,7 @@ void HostAccount::add(To& to, const Watched& qp, Reason reason, Instant since,
         case Reason::nothing: return to.add(ShareKind::start, fabric::kNowhere, time);
         case Reason::line: return add_line(to, since, until);
         case Reason::held:
-            return to.add(ShareKind::held, cabling_.wait(port_, qp.id.lane).root, time);
+            return to.add(ShareKind::held, cabling_.wait(ground_.port, qp.id.lane).root, time);
         case Reason::not_ready: return to.add(ShareKind::not_ready, here(), time);
         case Reason::paced:
             if (algorithm == transport::Algorithm::fixed_rate)
@@ -346,7 +408,8 @@ bool HostAccount::waited_for_lost(const Watched& qp, Duration wait) const {
 void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
     if (waited_for_lost(qp, wait)) return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
     const Shares none;
-    qp.story.add_round_trip(wait, triggered_ == &qp ? trigger_->journey : none, rest);
+    const Shares& way = trigger_ != nullptr ? trigger_->journey : qp.way;
+    qp.story.add_round_trip(wait, triggered_ == &qp ? way : none, rest);
 }
 
 void HostAccount::close(Watched& qp, Instant now) {

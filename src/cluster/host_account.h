@@ -6,8 +6,14 @@
 // time since the last one to the old reason, and asks for the new one. A packet carries a mark of
 // how far that story was. Its journey is recorded on the way (fabric/journal.h). What the packet
 // completes ends with the sum of the two.
+//
+// Few packets can matter so. The last packets of a message may complete it. What was sent again may
+// be what others waited for. Where a window limits the packets in flight, each answer opens it; one
+// of several tells how the others fared. All others pass as if there were no account. What slows a
+// sender beyond that are marks, and their places are noted without following anything.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <unordered_set>
 #include <vector>
@@ -23,10 +29,9 @@ using fabric::PacketAccount;
 using fabric::ShareKind;
 using fabric::Shares;
 
-// A queue pair that is watched. `connection` is the same at both of its ends.
+// A queue pair that is watched.
 struct WatchedQp {
     transport::Qpn qpn{};
-    uint32_t connection = 0;
     uint8_t lane = 0;
 };
 
@@ -52,20 +57,27 @@ struct MessageNote {
 
 class HostAccount {
 public:
-    // `pays_to_send`: memory is slower than the line.
-    HostAccount(transport::Adapter& adapter, fabric::Cabling& cabling, uint32_t port,
-                Duration receive_latency, const transport::MemoryAccess& memory, bool pays_to_send)
-        : adapter_(adapter),
-          cabling_(cabling),
-          port_(port),
-          receive_latency_(receive_latency),
-          memory_(memory),
-          pays_to_send_(pays_to_send) {}
+    struct Ground {
+        uint32_t port = 0;
+        Duration receive_latency{};
+        bool pays_to_send = false;  // memory is slower than the line
+        bool has_window = false;    // besides that of congestion control
+        bool keeps_order = true;    // switches send all packets of a flow one way
+    };
+
+    HostAccount(transport::Adapter& adapter, fabric::Cabling& cabling,
+                const transport::MemoryAccess& memory, const Ground& ground)
+        : adapter_(adapter), cabling_(cabling), memory_(memory), ground_(ground) {}
 
     // Spans of one queue pair must come in order of time.
     void watch(const WatchedQp& qp, const Span& span);
     // The queue pair is removed.
     void forget(transport::Qpn qpn);
+    // So it is now, or was before it was removed.
+    bool has_watched(transport::Qpn qpn) const {
+        const auto is_same = [&](const Watched& qp) { return qp.id.qpn == qpn; };
+        return std::ranges::any_of(qps_, is_same);
+    }
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
 
     // True if no queue pair is in sight: packets then go as if there were no account.
@@ -74,19 +86,24 @@ public:
         line_end_ = line_end;
         retransmitted_ = adapter_.counters().retransmitted_packets;
     }
-    // A packet is about to be sent. If it is watched, it gets an account, and the result is true.
+    // An answer is about to be sent.
+    void carry_mark(uint32_t index);
+    // A packet is about to be sent. If it is followed, it gets an account, and the result is true.
     bool begin_packet(Instant now, uint32_t index);
     // The packet was sent; the line is busy with it until `line_end`, for `repeats` of that time
     // because of bit errors.
     void end_packet(Instant now, Instant line_end, Duration repeats);
 
-    // A packet has passed the adapter. What it completes is attributed to it.
+    // A packet has passed the adapter. What it completes is attributed to it, if it is followed.
     void receive(Instant now, uint32_t index);
     // A message was posted, has completed, or has arrived.
     void note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task, transport::Qpn qpn);
     // The event is over: updates what each queue pair waits for now.
     void look(Instant now) {
-        if (!awake_.empty() || trigger_ != nullptr) look_at_all(now);
+        if (trigger_ == nullptr && (awake_.empty() || now < quiet_until_))
+            triggered_ = nullptr;
+        else
+            look_at_all(now);
     }
     // The run is over. Unfinished messages are noted as far as they came.
     void finish(Instant now);
@@ -116,8 +133,11 @@ private:
         bool is_awake = false;  // it is looked at after each event
         bool was_resending = false;
         bool has_resent = false;  // since its window was last open
+        uint32_t passed = 0;      // packets since the last one that was followed
+        Shares way{};             // of the last followed one and its answer
         fabric::Place marked_at = fabric::kNowhere;
-        fabric::Place queued_at = fabric::kNowhere;  // where its packets last waited longest
+        fabric::Place marked_here = fabric::kNowhere;  // of packets from its peer
+        fabric::Place queued_at = fabric::kNowhere;    // where its packets last waited longest
         // The answer that it owes: the account of the packet that asked, and since when the answer
         // waits.
         bool is_asked = false;
@@ -129,9 +149,17 @@ private:
     static uint64_t key_of(uint32_t id, bool is_task) {
         return uint64_t{id} << 1 | (is_task ? 1 : 0);
     }
+    // Null: it is not known.
+    Watched* sender_of(const wire::Packet& packet);
+    Watched* find(transport::Qpn qpn);
     // Null: no queue pair that is in sight.
-    Watched* watched(Instant now, const wire::Packet& packet);
-    Watched* watched(Instant now, transport::Qpn qpn);
+    static Watched* if_in_sight(Watched* qp, Instant now) {
+        return qp != nullptr && is_in_sight(*qp, now) ? qp : nullptr;
+    }
+    bool needs_ways(const Watched& qp) const;
+    bool is_followed(Watched& qp, const wire::Packet& packet);
+    bool begin_answer(Instant now, uint32_t index, Watched& qp);
+    void receive_followed(Instant now, uint32_t index, Watched* qp);
     static bool is_in_sight(Watched& qp, Instant now);
     bool looks_up(Instant now);
     static bool is_at_rest(const Watched& qp);
@@ -150,18 +178,17 @@ private:
     void add(To& to, const Watched& qp, Reason reason, Instant since, Instant until) const;
     template <class To>
     void add_line(To& to, Instant since, Instant until) const;
-    fabric::Place here() const { return cabling_.place(port_); }
+    fabric::Place here() const { return cabling_.place(ground_.port); }
 
     transport::Adapter& adapter_;
     fabric::Cabling& cabling_;
-    uint32_t port_;
-    Duration receive_latency_;
     const transport::MemoryAccess& memory_;
-    bool pays_to_send_;
+    const Ground ground_;
     Watched* sending_ = nullptr;  // the sender of the packet that is about to go
     bool sends_answer_ = false;   // that packet is an answer
     bool sends_again_ = false;    // that packet was sent before
     std::vector<Watched> qps_;
+    bool has_marks_ = false;       // some packet that came was marked
     std::vector<uint32_t> awake_;  // of qps_
     std::unordered_set<uint64_t> wanted_;
     std::unique_ptr<PacketAccount> trigger_;  // account of the packet that this event is about
@@ -170,6 +197,7 @@ private:
     bool trigger_is_answer_ = false;
     Instant line_end_{};
     Instant blind_until_{};  // if none is in sight: when the next one comes
+    Instant quiet_until_{};  // the packets of all that are awake are on the line
     uint64_t retransmitted_ = 0;
 };
 

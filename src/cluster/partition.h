@@ -34,8 +34,8 @@ public:
     void add_switch(fabric::SwitchPlan plan);
     void begin();
     // Follows packets of watched queue pairs. To be called before anything happens.
-    void keep_journal(bool notes_crossings, bool is_smooth) {
-        cabling_.journal = &journal_.emplace(notes_crossings, is_smooth);
+    void keep_journal(bool notes_crossings, bool follows_few) {
+        cabling_.journal = &journal_.emplace(notes_crossings, follows_few);
     }
     const std::optional<fabric::Journal>& journal() const { return journal_; }
 

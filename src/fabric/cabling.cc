@@ -45,9 +45,9 @@ void Cabling::put(const Port& from, uint32_t index, bool is_control) {
     if ((store[index].flags & Transit::kWatched) != 0) account = journal->take(index);
     std::unique_ptr<wire::Telemetry> told;
     if (telemetry && !is_control) told = std::make_unique<wire::Telemetry>(telemetry->of(index));
-    crossings[from.peer_partition].push_back({from.peer, is_control, store[index],
-                                              store.packet(index), std::move(account),
-                                              std::move(told)});
+    crossings[from.peer_partition].push_back(
+        {from.peer, is_control, store[index], store.packet(index), std::move(account),
+         journal != nullptr ? journal->marked_at(index) : kNowhere, std::move(told)});
     store.give_back(index);
 }
 
@@ -113,6 +113,8 @@ Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
 }
 
 void Cabling::note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t lane, Instant now) {
+    if (!ports_[p].spends_credits)  // it never lacks any
+        return journal->set_credit_root(input * lanes_ + in_lane, place(p));
     journal->leave_buffer(input * lanes_ + in_lane, {p, place(p), waits_[p * lanes_ + lane].root,
                                                      held_ps(p, lane, now), now});
 }
@@ -269,7 +271,7 @@ void Cabling::drop(Instant now, uint32_t p, uint32_t index, Drop cause) {
     ++counters_[p].dropped[static_cast<size_t>(cause)];
     if (store.packet(index).kind == wire::PacketKind::back_pressure) ++counters_[p].lost_words;
     losses.note(now, cause);
-    if ((store[index].flags & Transit::kWatched) != 0) journal->lose(index, place(p), cause);
+    if (journal != nullptr) journal->lose(store.packet(index), place(p), cause);
     store.give_back(index);
 }
 
@@ -277,6 +279,7 @@ void Cabling::take_over(Crossing&& crossing) {
     const uint32_t index = store.take();
     store[index] = crossing.transit;
     store.packet(index) = crossing.packet;
+    if (journal != nullptr) journal->mark(index, crossing.marked_at);
     if (crossing.account != nullptr) journal->put(index, std::move(crossing.account));
     if (crossing.telemetry != nullptr) telemetry->of(index) = *crossing.telemetry;
     put_here(crossing.port, index, crossing.is_control);

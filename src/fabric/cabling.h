@@ -37,6 +37,7 @@ struct Crossing {
     Transit transit;
     wire::Packet packet;
     std::unique_ptr<PacketAccount> account;      // if the packet is watched
+    Place marked_at = kNowhere;                  // for the journal
     std::unique_ptr<wire::Telemetry> telemetry;  // where senders ask for it
 };
 

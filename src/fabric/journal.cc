@@ -26,8 +26,10 @@ void Journal::put(uint32_t index, std::unique_ptr<PacketAccount> account) {
     place = std::move(account);
 }
 
-void Journal::copy(uint32_t from, uint32_t to) {
+void Journal::copy(uint32_t from, uint32_t to, bool is_watched) {
     if (from == to) return;
+    mark(to, marked_at(from));
+    if (!is_watched) return;
     PacketAccount& copied = open(to);
     copied = account(from);
 }
@@ -63,12 +65,11 @@ void Journal::wait(PacketAccount& account, const Hop& hop) {
 
 void Journal::leave_buffer(uint32_t lane, const Leaving& leaving) {
     if (leaving.port >= last_left_.size()) last_left_.resize(leaving.port + 1);
-    if (lane >= credit_roots_.size()) credit_roots_.resize(lane + 1, kNowhere);
     LastLeft& last = last_left_[leaving.port];
     const auto since = static_cast<uint64_t>((leaving.now - last.at).ps);
     const bool was_held = kPassedOn * (leaving.held_ps - last.held_ps) >= since;
     last = {leaving.now, leaving.held_ps};
-    credit_roots_[lane] = was_held && leaving.root != kNowhere ? leaving.root : leaving.place;
+    set_credit_root(lane, was_held && leaving.root != kNowhere ? leaving.root : leaving.place);
 }
 
 void Journal::cross(Place place, uint32_t source, uint32_t destination) {
@@ -80,8 +81,8 @@ void Journal::cross(Place place, uint32_t source, uint32_t destination) {
     crossings_.insert(record);
 }
 
-void Journal::lose(uint32_t index, Place place, Drop cause) {
-    ++losses_[{place, cause, account(index).connection}];
+void Journal::lose(const wire::Packet& packet, Place place, Drop cause) {
+    ++losses_[{place, cause, packet.destination, packet.dest_qp().value}];
 }
 
 }  // namespace tulle::fabric

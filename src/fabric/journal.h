@@ -23,11 +23,9 @@ namespace tulle::fabric {
 inline constexpr uint64_t kPassedOn = 5;
 
 struct PacketAccount {
-    Story::Mark story;  // of its sender, until the packet left
-    Shares journey;     // since the packet left
-    Instant at{};       // its time is accounted for until here
-    Place marked_at = kNowhere;
-    uint32_t connection = 0;                     // as the watcher numbers it
+    Story::Mark story;                           // of its sender, until the packet left
+    Shares journey;                              // since the packet left
+    Instant at{};                                // its time is accounted for until here
     Rate first_rate = Rate::bits_per_second(1);  // of its sender's line
     // While the packet is in the queue of a switch.
     uint64_t held_ps = 0;          // of its lane, when the packet arrived
@@ -35,10 +33,12 @@ struct PacketAccount {
     bool found_idle = false;       // nothing was ahead of it, and the line was free
 };
 
+// A packet to this queue pair was lost.
 struct LossRecord {
     Place place = kNowhere;
     Drop cause = Drop::buffer_full;
-    uint32_t connection = 0;
+    uint32_t endpoint = 0;
+    uint32_t qpn = 0;
     auto operator<=>(const LossRecord&) const = default;
 };
 
@@ -52,9 +52,9 @@ struct CrossingRecord {
 
 class Journal {
 public:
-    // `is_smooth`: see sim/time_account.h.
-    explicit Journal(bool notes_crossings, bool is_smooth = false)
-        : notes_crossings_(notes_crossings), is_smooth_(is_smooth) {}
+    // `follows_few`: see sim/time_account.h.
+    explicit Journal(bool notes_crossings, bool follows_few = false)
+        : notes_crossings_(notes_crossings), follows_few_(follows_few) {}
 
     // What one port did with a packet.
     struct Hop {
@@ -76,14 +76,24 @@ public:
     PacketAccount& account(uint32_t index) { return *accounts_[index]; }
     std::unique_ptr<PacketAccount> take(uint32_t index) { return std::move(accounts_[index]); }
     void put(uint32_t index, std::unique_ptr<PacketAccount> account);
-    void copy(uint32_t from, uint32_t to);
+    void copy(uint32_t from, uint32_t to, bool is_watched);
     // Keeps the account's memory for reuse.
     void give_back(std::unique_ptr<PacketAccount> account) { spare_.push_back(std::move(account)); }
 
     void leave(uint32_t index, const Hop& hop);
-    void lose(uint32_t index, Place place, Drop cause);
+    void lose(const wire::Packet& packet, Place place, Drop cause);
     bool notes_crossings() const { return notes_crossings_; }
-    bool is_smooth() const { return is_smooth_; }
+    bool follows_few() const { return follows_few_; }
+
+    // Where a packet was marked, watched or not. An answer names the place of the last mark that
+    // its sender got, or none. Of other packets nothing is known.
+    void mark(uint32_t index, Place place) {
+        if (index >= marked_at_.size()) marked_at_.resize(index + 1, kNowhere);
+        marked_at_[index] = place;
+    }
+    Place marked_at(uint32_t index) const {
+        return index < marked_at_.size() ? marked_at_[index] : kNowhere;
+    }
     void cross(Place place, uint32_t source, uint32_t destination);
 
     // Credits: notes why the buffer of a lane has room again only now. A packet of it has left
@@ -97,6 +107,10 @@ public:
         Instant now{};
     };
     void leave_buffer(uint32_t lane, const Leaving& leaving);
+    void set_credit_root(uint32_t lane, Place root) {
+        if (lane >= credit_roots_.size()) credit_roots_.resize(lane + 1, kNowhere);
+        credit_roots_[lane] = root;
+    }
     Place credit_root(uint32_t lane) const {
         return lane < credit_roots_.size() ? credit_roots_[lane] : kNowhere;
     }
@@ -113,8 +127,9 @@ private:
     }
 
     bool notes_crossings_;
-    bool is_smooth_;
+    bool follows_few_;
     std::vector<std::unique_ptr<PacketAccount>> accounts_;  // by packet of the store
+    std::vector<Place> marked_at_;                          // the same
     std::vector<std::unique_ptr<PacketAccount>> spare_;
     struct LastLeft {
         Instant at{};

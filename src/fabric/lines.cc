@@ -8,7 +8,7 @@ Lines::Lines(const Settings& settings, Cabling& cabling, SwitchPlan& plan, RareE
       free_(plan.port_count),
       storage_(ports_, rare.timers),
       holds_(ports_, rare),
-      marker_(ports_, std::move(plan.ecn), random),
+      marker_(ports_, std::move(plan.ecn), plan.never_marks, random),
       arbiter_(settings, plan.ets, std::move(plan.port_ets), plan.port_count),
       warnings_(warnings),
       has_credits_(cabling.has_credits()),

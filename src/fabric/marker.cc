@@ -11,13 +11,12 @@ void Marker::mark(Instant now, uint32_t port, uint32_t index) {
     transit.flags |= Transit::kMarked;
     ++ports_.counters(port).marked;
     ports_.sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
-    if ((transit.flags & Transit::kWatched) != 0)
-        cabling.journal->account(index).marked_at = cabling.place(ports_.global(port));
+    if (cabling.journal != nullptr) cabling.journal->mark(index, cabling.place(ports_.global(port)));
 }
 
 bool Marker::is_due(uint32_t port, const Transit& transit) {
     const uint32_t queued = ports_.out(port, transit.lane).bytes;
-    if (ports_.settings.marking == Marking::ecn)
+    if (marking_ == Marking::ecn)
         return (transit.flags & Transit::kEcnCapable) != 0 &&
                ecn_marks(by_port_.empty() ? ports_.settings.ecn : by_port_[port], queued, random_);
     if ((transit.flags & Transit::kData) == 0) return false;

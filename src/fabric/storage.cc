@@ -20,8 +20,9 @@ bool Storage::admit_trimmed(uint32_t to, uint32_t index) {
     if (!bytes || !intake_.admit_lossy(ports_.out(to, lane).bytes, *bytes)) return false;
     trim(transit, *bytes, lane);
     ++ports_.counters(to).trimmed;
-    if ((transit.flags & Transit::kWatched) != 0)
-        cabling.journal->lose(index, cabling.place(ports_.global(to)), Drop::buffer_full);
+    if (cabling.journal != nullptr)
+        cabling.journal->lose(cabling.store.packet(index), cabling.place(ports_.global(to)),
+                              Drop::buffer_full);
     return true;
 }
 

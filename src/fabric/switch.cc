@@ -294,7 +294,8 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
         const uint32_t copy = &member == &group.members.back() ? index : cabling().store.take();
         cabling().store[copy] = original;
         cabling().store.packet(copy) = packet;
-        if ((original.flags & Transit::kWatched) != 0) cabling().journal->copy(index, copy);
+        if (cabling().journal != nullptr)
+            cabling().journal->copy(index, copy, (original.flags & Transit::kWatched) != 0);
         if (cabling().telemetry) cabling().telemetry->copy(index, copy);
         readdress(cabling().store[copy], cabling().store.packet(copy), group, number, member);
         enqueue_copy(now, in, copy, member.port);

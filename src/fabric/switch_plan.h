@@ -47,6 +47,7 @@ struct SwitchPlan {
     std::vector<EtsSettings> port_ets;   // by port, as DCBX negotiated it; empty: `ets` for all
     const Settings* settings = nullptr;  // of this switch; null: the fabric's
     std::vector<EcnSettings> ecn;        // by port; empty: that of the settings for all
+    bool never_marks = false;            // as an earlier run found
     std::vector<NodeChange> changes;     // by time
     // SL to VL: by input and output port, port 0 included, with four bits per service level. Empty:
     // packets stay on their lane.

@@ -114,23 +114,12 @@ private:
 
 namespace {
 
-bool lets_answers_be(const HostSettings& host) {
-    return host.loss == transport::LossPolicy::go_back_n && host.window_packets == 0 &&
-           host.congestion == transport::Algorithm::none;
-}
-
-bool is_smooth(const Setup& setup, const Result& result) {
-    const Totals& totals = result.totals;
-    return totals.retransmitted == 0 && totals.trimmed == 0 &&
-           std::ranges::count(totals.dropped, 0u) == std::ssize(totals.dropped) &&
-           lets_answers_be(setup.host) &&
-           std::ranges::all_of(setup.host_overrides, lets_answers_be, &HostOverride::host);
-}
-
 FirstRun::OfNetwork known_of(const Setup& setup, const Result& result) {
-    FirstRun::OfNetwork known{.is_smooth = is_smooth(setup, result), .was_held = {}};
+    FirstRun::OfNetwork known{.follows_few = true, .was_held = {}, .has_marked = {}};
     known.was_held.resize(2 * setup.graph.cables.size());
+    known.has_marked.resize(setup.graph.nodes.size());
     for (const LinkResult& link : result.links) {
+        if (link.marked != 0) known.has_marked[link.node] = true;
         const bool is_a =
             setup.graph.cables[link.cable].a == topology::CableEnd{link.node, link.port};
         known.was_held[fabric::place_of(link.cable, is_a)] = link.was_held;

@@ -145,7 +145,7 @@ void Builder::add_nodes(const Negotiation& negotiation) {
             setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
     if (share_.is_explained)
         for (auto& partition : network_->partitions_)
-            partition->keep_journal(share_.notes_crossings, share_.first->is_smooth);
+            partition->keep_journal(share_.notes_crossings, share_.first->follows_few);
     if (network_->history_)
         for (auto& partition : network_->partitions_)
             for (const control::Repair& repair : network_->history_->repairs)
@@ -223,6 +223,8 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.groups = &network_->groups_[node];
     plan.ets = ets_[node];
     plan.settings = own_settings(node);
+    plan.never_marks =
+        share_.is_explained && !share_.first->has_marked.empty() && !share_.first->has_marked[node];
     plan.ecn = wiring_.marking_of(node);
     plan.changes = std::move(changes_.switches[node]);
     if (has_lanes()) plan.lanes = network_->lanes()->maps[node];
@@ -308,6 +310,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     const bool has_groups = share_.groups != nullptr && !share_.groups->empty();
     plan.completes_when_sent = setup_.host.service == Service::unreliable || has_groups;
     plan.answers_pass_pauses = setup_.host.answers_pass_pauses;
+    plan.has_window = setup_.host.window_packets != 0;
     plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
     plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
     plan.changes = std::move(changes_.hosts[node]);

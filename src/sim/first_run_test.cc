@@ -51,10 +51,33 @@ TEST(first_run, saves_credits_that_nobody_lacks_and_finds_the_same) {
     const FirstRun first = FirstRun::of(setup, testing::run(setup));
     FirstRun told = first;
     told.networks[0].was_held.clear();
+    told.networks[0].has_marked.clear();
     const auto shares = shares_of(testing::run(setup, 1, told));
     ASSERT_GT(shares.size(), 3u);
     EXPECT_EQ(shares_of(testing::run(setup, 1, first)), shares);
     EXPECT_EQ(shares_of(testing::run(setup, 3, first)), shares);
+}
+
+// DCQCN, with marks at one of three switches.
+Setup marking() {
+    Setup setup;
+    setup.graph = *topology::build_spec("leaf-spine:leaves=2,spines=1,hosts=3");
+    setup.fabric.marking = fabric::Marking::ecn;
+    setup.fabric.ecn = {.kmin_bytes = 20'000, .kmax_bytes = 80'000, .pmax_millionths = 200'000};
+    setup.host.congestion = transport::Algorithm::dcqcn;
+    setup.host.algorithms.dcqcn = transport::DcqcnSettings::of_adapter(400'000'000'000);
+    for (const uint32_t source : {1u, 2u})
+        setup.flows.push_back({.source = source, .destination = 0, .bytes = 2'000'000});
+    return setup;
+}
+
+TEST(first_run, says_which_switches_marked_and_finds_the_same) {
+    const auto setup = marking();
+    const FirstRun first = FirstRun::of(setup, testing::run(setup));
+    ASSERT_EQ(std::ranges::count(first.networks[0].has_marked, true), 1);
+    FirstRun told = first;
+    told.networks[0].has_marked.clear();
+    EXPECT_EQ(shares_of(testing::run(setup, 1, first)), shares_of(testing::run(setup, 1, told)));
 }
 
 }  // namespace

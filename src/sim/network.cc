@@ -55,14 +55,13 @@ std::optional<Network::PluginFailure> Network::failed_plugin() {
     return first;
 }
 
-void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
-                    const cluster::Span& span) {
+void Network::watch(uint32_t endpoint, transport::Qpn qpn, const cluster::Span& span) {
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {
         cluster::HostNode& end = host(at);
         const transport::QueuePair& qp = *end.adapter().queue_pairs().find(number);
         const uint8_t lane = end.plan().lane_of(setup_.fabric.qos, qp.address.traffic_class,
                                                 qp.address.service_level);
-        end.account().watch({number, connection, lane}, span);
+        end.account().watch({number, lane}, span);
     };
     watch_end(endpoint, qpn);
     const transport::QueuePair& qp = *host(endpoint).adapter().queue_pairs().find(qpn);
@@ -72,7 +71,7 @@ void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
 }
 
 void Network::watch_flow(uint32_t flow) {
-    watch(setup_.flows[flow].source, flow_qpns_[flow], flow, {});
+    watch(setup_.flows[flow].source, flow_qpns_[flow], {});
     want(setup_.flows[flow].source, flow, false);
 }
 
@@ -93,9 +92,16 @@ std::vector<cluster::MessageNote> Network::notes() const {
 }
 
 std::map<fabric::LossRecord, uint64_t> Network::losses() const {
+    const auto is_watched = [&](const fabric::LossRecord& loss) {
+        if (loss.endpoint >= hosts_.size()) return false;
+        const Location& host = hosts_[loss.endpoint];
+        const auto* account = partitions_[host.partition]->hosts()[host.place].find_account();
+        return account != nullptr && account->has_watched({loss.qpn});
+    };
     std::map<fabric::LossRecord, uint64_t> all;
     for (const auto& partition : partitions_)
-        for (const auto& [loss, packets] : partition->journal()->losses()) all[loss] += packets;
+        for (const auto& [loss, packets] : partition->journal()->losses())
+            if (is_watched(loss)) all[loss] += packets;
     return all;
 }
 

@@ -83,12 +83,12 @@ public:
     void close(const Connection& connection);
 
     // In a network that is explained: follows the packets of a queue pair and of its peer.
-    void watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
-               const cluster::Span& span);
+    void watch(uint32_t endpoint, transport::Qpn qpn, const cluster::Span& span);
     void watch_flow(uint32_t flow);
     // Asks the host to note what happens to this message.
     void want(uint32_t endpoint, uint32_t id, bool is_task);
     std::vector<cluster::MessageNote> notes() const;
+    // Of packets to watched queue pairs.
     std::map<fabric::LossRecord, uint64_t> losses() const;
     std::set<fabric::CrossingRecord> crossings() const;
 

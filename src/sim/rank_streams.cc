@@ -566,8 +566,7 @@ void RankStreams::watch(const ChainLink& link, Instant until) {
     const GeneratedPhase& phase = program_.generated[task.phase];
     const Stream stream = phase.schedule->stream(task.member, task.stream);
     const ConnectionKey key = key_of(task.phase, (*phase.placement)[task.member].rank, stream);
-    const auto number = static_cast<uint32_t>(watches_.size());
-    watches_.try_emplace(key, Watch{number, {}}).first->second.spans.push_back({link.begin, until});
+    watches_[key].push_back({link.begin, until});
     const Connection connection = connection_at(key);
     Network& network = *ground_.networks[index_of(stream.tier)];
     network.want(connection.source, id_of(link.id), true);
@@ -577,9 +576,8 @@ void RankStreams::watch(const ChainLink& link, Instant until) {
 void RankStreams::follow(const ConnectionKey& key, const Connection& connection) {
     const auto found = watches_.find(key);
     if (found == watches_.end()) return;
-    for (const Span& span : found->second.spans)
-        ground_.networks[index_of(key.tier)]->watch(connection.source, connection.qpn,
-                                                    found->second.number, span);
+    for (const Span& span : found->second)
+        ground_.networks[index_of(key.tier)]->watch(connection.source, connection.qpn, span);
 }
 
 ChainTask RankStreams::task_of(const ChainLink& link) const {

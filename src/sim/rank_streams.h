@@ -308,11 +308,7 @@ private:
     // Of the chain that is followed: when the last wait of each task ended, and when each
     // connection is watched.
     std::unordered_map<uint64_t, Instant> ready_;
-    struct Watch {
-        uint32_t number = 0;
-        std::vector<Span> spans;
-    };
-    std::map<ConnectionKey, Watch> watches_;
+    std::map<ConnectionKey, std::vector<Span>> watches_;
 };
 
 }  // namespace tulle::sim

@@ -494,7 +494,7 @@ void Ranks::watch(const std::vector<ChainLink>& chain) {
         const size_t tier = index_of(task.tier);
         const Connection& connection = connections[tier][its];
         const Instant until = i + 1 < chain.size() ? chain[i + 1].begin : Instant::never();
-        ground_.networks[tier]->watch(connection.source, connection.qpn, its, {link.begin, until});
+        ground_.networks[tier]->watch(connection.source, connection.qpn, {link.begin, until});
     }
 }
 

@@ -80,13 +80,13 @@ struct Setup;
 // What a second run knows from the first one of the same setup.
 struct FirstRun {
     struct OfNetwork {
-        // Senders were held up only by their lines, pauses and credits: nothing was lost, and no
-        // sender waits for answers. Then the last packet of a message met everything that delayed
-        // the message, and the second run follows only that packet.
-        bool is_smooth = false;
+        // The second run follows only packets that can matter (cluster/host_account.h).
+        bool follows_few = false;
         // By place: ports that could not send at some instant. Others never lack credits, so the
         // second run does not tell them of new ones. Empty: it is not known.
         std::vector<bool> was_held;
+        // By node: switches that marked a packet. Others need not look. Empty: it is not known.
+        std::vector<bool> has_marked;
     };
 
     std::vector<ChainLink> chain;            // empty: nothing is followed

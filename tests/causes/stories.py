@@ -532,6 +532,12 @@ work:
  - training: {tp: 2, zero: 1, micro_batches: 4,
               model: {layers: 4, hidden: 1024, heads: 16, vocabulary: 8192, sequence: 2048}}
 """),
+    ("slow_pcie_where_adapters_lose", "host_bus", "h6", "cause", """
+topology: leaf-spine:leaves=2,spines=4,hosts=4
+profile: uec-400g
+hosts: {overrides: [{match: h6, receive_toll: {rate: 60Gbps}}]}
+work: [{all_to_all: {bytes: 16MiB}}]
+"""),
     ("window_of_one_packet", "window", "", "cause", """
 topology: leaf-spine:leaves=2,spines=2,hosts=4
 profile: roce-v2-400g

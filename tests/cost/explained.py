@@ -2,8 +2,8 @@
 """explained.py TULLE PEERS EXAMPLES: what the verdict costs, in instructions of its run.
 
 A run is explained by a second one, which follows the chain of waits of the first
-(sim/time_account.h). That and the sentences may cost what the run itself costs, and no more: of the
-known permutation of 128 hosts, of programs on one network and on two, and where links are full.
+(sim/time_account.h). That and the sentences may cost what the run itself costs, and no more, on
+every kind of run: with and without congestion control, windows, losses, spraying and trimming.
 """
 
 import pathlib
@@ -14,11 +14,34 @@ from callgrind import instructions, permutation
 
 LIMIT = 1.0
 
-ALL_TO_ALL = """
-topology: leaf-spine:leaves=4,spines=4,hosts=4
-profile: ib-ndr
-work: [{all_to_all: {bytes: 16MiB}}]
-"""
+# On four leaves of four hosts and two spines. By name: the profile, the work, and more.
+RING = "{all_reduce: {bytes: 64MiB, algorithm: ring, protocol: none}}"
+INCAST = "{incast: {senders: 12, to: h0, bytes: 12MiB}}"
+PERMUTATION = "{permutation: {bytes: 16MiB}}"
+ALL_TO_ALL = "{all_to_all: {bytes: 16MiB}}"
+RUNS = {
+    "ring, marks": ("roce-v2-400g", RING, ""),
+    "ring, losses": ("roce-v2-400g", RING,
+                     "fabric: {cables: [{match: leaf0-spine0, loss: 5e-4}]}"),
+    "ring, sprayed by its senders": ("uec-400g", RING, ""),
+    "ring, SRD": ("efa-srd-200g", RING, ""),
+    "incast, marks": ("roce-v2-400g", INCAST, ""),
+    "incast, trims": ("uec-400g", INCAST, ""),
+    "incast, TCP": ("tcp-ethernet", INCAST, ""),
+    "permutation, marks": ("roce-v2-400g", PERMUTATION, ""),
+    "permutation, window": ("irn", PERMUTATION, ""),
+    "permutation, losses": ("roce-v2-lossy", PERMUTATION,
+                            'fabric: {cables: [{match: "leaf*-spine*", loss: 1e-3}]}'),
+    "permutation, Spectrum-X": ("spectrum-x-400g", PERMUTATION, ""),
+    "all-to-all, adaptive routes": ("ib-ndr-adaptive", ALL_TO_ALL, ""),
+    "all-to-all, Slingshot": ("slingshot-11", ALL_TO_ALL, ""),
+    "all-to-all, credits": ("ib-ndr", ALL_TO_ALL, ""),
+}
+
+
+def scenario(profile, work, more):
+    return (f"topology: leaf-spine:leaves=4,spines=2,hosts=4\nprofile: {profile}\n{more}\n"
+            f"work: [{work}]\n")
 
 
 def cost_of(name, run):
@@ -31,13 +54,14 @@ def cost_of(name, run):
 
 def main():
     tulle, peers, examples = sys.argv[1:4]
+    runs = {"permutation of 128": permutation(tulle, peers)}
+    for name in ("ring-all-reduce", "two-level-all-reduce"):
+        runs[name] = [tulle, "sim", f"{examples}/{name}.yaml", "-q"]
     with tempfile.TemporaryDirectory() as folder:
-        all_to_all = pathlib.Path(folder) / "all-to-all.yaml"
-        all_to_all.write_text(ALL_TO_ALL)
-        runs = {"permutation": permutation(tulle, peers)}
-        for path in [all_to_all, *(pathlib.Path(examples) / f"{name}.yaml"
-                                   for name in ("ring-all-reduce", "two-level-all-reduce"))]:
-            runs[path.stem] = [tulle, "sim", str(path), "-q"]
+        for name, what in RUNS.items():
+            path = pathlib.Path(folder) / f"{len(runs)}.yaml"
+            path.write_text(scenario(*what))
+            runs[name] = [tulle, "sim", str(path), "-q"]
         costs = [cost_of(name, run) for name, run in runs.items()]
     sys.exit(0 if all(0 < cost <= LIMIT for cost in costs) else 1)
 

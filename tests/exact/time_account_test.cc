@@ -115,9 +115,28 @@ TEST(TimeAccount, of_a_flow_that_has_credits_enough) {
     }
 }
 
-// Senders behind one another, without and with pauses and credits: following the last packet of
-// each message finds what following all of them finds.
-TEST(TimeAccount, of_a_smooth_run_is_in_the_last_packets) {
+// Following the few packets that can matter finds what following all of them finds.
+void expect_few_find_what_all_find(const Lab& setup, size_t least_shares) {
+    const auto known = sim::FirstRun::of(setup, sim::testing::run(setup));
+    EXPECT_TRUE(known.networks[0].follows_few);
+    const auto of_all = sim::testing::run(setup, 1, {.chain = known.chain}).account;
+    for (const size_t partitions : {1u, 2u}) {
+        const auto of_few = sim::testing::run(setup, partitions, known).account;
+        ASSERT_EQ(of_few.shares.size(), of_all.shares.size());
+        for (size_t i = 0; i < of_all.shares.size(); ++i) {
+            EXPECT_EQ(of_few.shares[i].kind, of_all.shares[i].kind);
+            EXPECT_EQ(of_few.shares[i].place, of_all.shares[i].place);
+            EXPECT_EQ(of_few.shares[i].time, of_all.shares[i].time);
+        }
+        ASSERT_EQ(of_few.losses.size(), of_all.losses.size());
+        for (size_t i = 0; i < of_all.losses.size(); ++i)
+            EXPECT_EQ(of_few.losses[i].packets, of_all.losses[i].packets);
+    }
+    EXPECT_GE(of_all.shares.size(), least_shares);
+}
+
+// Senders behind one another, without and with pauses and credits.
+TEST(TimeAccount, is_in_the_last_packets_where_no_sender_waits_for_answers) {
     using enum fabric::FlowControl;
     for (const auto control : {none, pfc, credits})
         for (const uint32_t ack_every : {1u, 16u}) {
@@ -130,22 +149,41 @@ TEST(TimeAccount, of_a_smooth_run_is_in_the_last_packets) {
             setup.host.ack_every = ack_every;
             for (const uint32_t source : {1u, 3u, 4u, 5u})
                 setup.flows.push_back({.source = source, .destination = 0, .bytes = 500'000});
-            const Result first = sim::testing::run(setup);
-            const auto known = sim::FirstRun::of(setup, first);
-            EXPECT_TRUE(known.networks[0].is_smooth);
-            const auto of_all = sim::testing::run(setup, 1, {.chain = known.chain}).account;
-            const auto of_last = sim::testing::run(setup, 1, known).account;
-            ASSERT_EQ(of_last.shares.size(), of_all.shares.size());
-            for (size_t i = 0; i < of_all.shares.size(); ++i) {
-                EXPECT_EQ(of_last.shares[i].kind, of_all.shares[i].kind);
-                EXPECT_EQ(of_last.shares[i].place, of_all.shares[i].place);
-                EXPECT_EQ(of_last.shares[i].time, of_all.shares[i].time);
-            }
-            EXPECT_GT(of_all.shares.size(), 2u);
-            setup.host.window_packets = 8;
-            EXPECT_FALSE(sim::FirstRun::of(setup, first).networks[0].is_smooth)
-                << "answers open windows";
+            expect_few_find_what_all_find(setup, 3);
         }
+}
+
+// Marks are noted without following the packets that have them. One flow begins when the others
+// have slowed down.
+TEST(TimeAccount, knows_whose_marks_slowed_a_sender_without_following_its_packets) {
+    Lab setup = plain("leaf-spine:leaves=2,spines=1,hosts=3");
+    setup.fabric.marking = fabric::Marking::ecn;
+    setup.fabric.ecn = {.kmin_bytes = 20'000, .kmax_bytes = 80'000, .pmax_millionths = 200'000};
+    setup.host.congestion = transport::Algorithm::dcqcn;
+    setup.host.algorithms.dcqcn = transport::DcqcnSettings::of_adapter(400'000'000'000);
+    for (const uint32_t source : {1u, 3u, 4u, 5u})
+        setup.flows.push_back({.source = source, .destination = 0, .bytes = 2'000'000});
+    setup.flows[2].start = Instant{} + 20_us;
+    expect_few_find_what_all_find(setup, 4);
+    const auto account = drive::run(setup, {.explains = true})->account;
+    const auto is_slowed = [](const sim::TimeShare& share) {
+        return share.kind == ShareKind::congestion && share.place != fabric::kNowhere;
+    };
+    EXPECT_TRUE(std::ranges::any_of(account.shares, is_slowed));
+}
+
+// What is lost is sent again, and that is followed.
+TEST(TimeAccount, knows_what_was_lost_without_following_all) {
+    for (const auto policy :
+         {transport::LossPolicy::go_back_n, transport::LossPolicy::selective_repeat}) {
+        Lab setup = plain("leaf-spine:leaves=2,spines=1,hosts=3");
+        setup.host.loss = policy;
+        setup.host.ack_timeout = 2;
+        setup.fabric.node.buffer_bytes = 100'000;
+        for (const uint32_t source : {1u, 3u, 4u, 5u})
+            setup.flows.push_back({.source = source, .destination = 0, .bytes = 500'000});
+        expect_few_find_what_all_find(setup, 3);
+    }
 }
 
 // The receiver's link carries both messages one after the other; what the last packet waits for

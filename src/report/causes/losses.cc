@@ -35,8 +35,10 @@ void Investigation::explain_loss() {
     const Duration needless = time * lost_.needless_permille() / 1000;
     if (needless.ps != 0) explain_resending(needless);
     time -= needless;
-    time -= explain_crowding(*most, time);
     const topology::CableEnd end = end_at(facts_.setup, most->place);
+    if (most->cause == Drop::buffer_full && facts_.setup.graph.nodes[end.node].is_host())
+        return explain_not_taken(most->place, end.node, time);
+    time -= explain_crowding(*most, time);
     uint64_t elsewhere = 0;
     for (const auto& loss : account_.losses) elsewhere += loss.packets;
     elsewhere -= most->packets;
