@@ -77,7 +77,7 @@ public:
         whole.payload_length = packet.bytes - 100u;
         whole.source = packet.source;
         whole.set_psn({packet.psn});
-        cabling_.take_over({port, false, transit, whole, {}, {}});
+        cabling_.take_over({port, false, transit, whole, {}, kNowhere, {}});
     }
     // Control packets as Cabling describes them.
     void pause(Instant at, uint16_t port, uint16_t lanes, uint32_t quanta) {
@@ -143,7 +143,7 @@ private:
         transit.lane = lane;
         transit.destination = what;
         transit.flow = amount;
-        cabling_.take_over({port, true, transit, wire::Packet(), {}, {}});
+        cabling_.take_over({port, true, transit, wire::Packet(), {}, kNowhere, {}});
     }
     std::vector<Transit> take(Fifo& list) {
         std::vector<Transit> taken;
