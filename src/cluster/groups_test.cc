@@ -161,7 +161,7 @@ private:
     }
     void watch(uint32_t gpu, transport::Qpn copy) {
         HostAccount& account = partition_.hosts()[gpu].account();
-        if (gpu == 0) account.watch({copy, 0, 0}, {});
+        if (gpu == 0) account.watch({copy, 0}, {});
         account.want(0, true);
     }
 
