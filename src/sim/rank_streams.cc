@@ -97,8 +97,8 @@ RankStreams::RankStreams(RankGround& ground)
       followers_(program_.generated.size()),
       queue_depth_(program_.jobs.size()),
       arrives_in_order_(setup_.host.delivery == transport::Delivery::ordered),
-      keeps_trails_(!setup_.skips && has_room_for_trails(program_)) {
-    prepare_skipping();
+      keeps_trails_(!setup_.skips && has_room_for_trails(program_)),
+      skipping_(ground, parts_) {
     for (uint32_t i = 0; i < program_.generated.size(); ++i) {
         const GeneratedPhase& phase = program_.generated[i];
         for (const uint32_t before : phase.after) followers_[before].push_back(i);
@@ -392,7 +392,7 @@ void RankStreams::settle() {
         part.openings.clear();
     }
     close_idle();
-    if (skips_) look_for_settled_pace();
+    if (skipping_.is_on()) skipping_.look_for_settled_pace();
 }
 
 void RankStreams::open_connections(std::vector<StreamPart::Opening*>& openings) {
@@ -504,7 +504,7 @@ void RankStreams::see_completion(StreamPart& part, Playing& playing, const Fligh
     --stream.connection->under_way;
     stream.done.add(k);
     stream.top = std::max(stream.top, k + 1);
-    if (skips_) note_progress(part, playing, stream, at);
+    if (skipping_.is_on()) skipping_.note_progress(part, playing, stream, at);
     for (PendingMessage& pending : stream.pending) {
         if (!pending.awaits_window || pending.k != k + stream.stream.window) continue;
         pending.awaits_window = false;

@@ -1,16 +1,8 @@
-// Skips repeated parts of a generated phase, or of several phases that are alike (pace.h). Once the
-// pace of all streams has settled, their state jumps ahead by a time in which nothing else can
-// happen. Every known message, under way or waited for, becomes the message some periods later. The
-// network does not notice; the program's clock runs ahead of the network's from then on.
-//
-// Streams of a ring have one pace. Those of chains and trees are in groups: the jump is a multiple
-// of the period of the group that ends last, and each other group jumps by the nearest number of
-// its own periods.
+#include "sim/stream_skipping.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-#include "sim/rank_streams.h"
 #include "workload/training/step.h"
 
 namespace tulle::sim {
@@ -50,11 +42,12 @@ std::string why_not_skipped(const Setup& setup) {
 
 }  // namespace
 
-void RankStreams::prepare_skipping() {
-    if (!setup_.skips) return;
-    skipping_.why_not = why_not_skipped(setup_);
-    skips_ = skipping_.why_not.empty();
-    if (skips_) skipping_.why_not = "no pace settled";
+StreamSkipping::StreamSkipping(const RankGround& ground, std::vector<StreamPart>& parts)
+    : ground_(ground), program_(ground.program), parts_(parts) {
+    if (!ground.setup.skips) return;
+    skipping_.why_not = why_not_skipped(ground.setup);
+    is_on_ = skipping_.why_not.empty();
+    if (is_on_) skipping_.why_not = "no pace settled";
     for (const workload::Job& job : program_.jobs) {
         if (!job.training) continue;
         skipping_.doubt += job.training->doubt;
@@ -63,15 +56,14 @@ void RankStreams::prepare_skipping() {
     }
 }
 
-// Notes the progress of a stream when one of its messages has ended.
-void RankStreams::note_progress(StreamPart& part, const Playing& playing, OpenStream& stream,
-                                Instant at) {
+void StreamSkipping::note_progress(StreamPart& part, const Playing& playing, OpenStream& stream,
+                                   Instant at) {
     if (!stream.progress) stream.progress = std::make_unique<OpenStream::Progress>();
     OpenStream::Progress& progress = *stream.progress;
     const uint64_t ended = stream.done.below;
     if (ended >= progress.repetition.end) {
         if (ended >= stream.stream.messages) return;
-        progress.repetition = generated(playing).schedule->repetition(stream.index, ended);
+        progress.repetition = schedule_of(playing).repetition(stream.index, ended);
         if (progress.repetition.period == 0) progress.repetition.end = stream.stream.messages;
         progress.next = std::max(ended, progress.repetition.first) + progress.repetition.period;
         progress.history.clear();
@@ -83,7 +75,7 @@ void RankStreams::note_progress(StreamPart& part, const Playing& playing, OpenSt
     }
 }
 
-void RankStreams::look_for_settled_pace() {
+void StreamSkipping::look_for_settled_pace() {
     uint64_t ended = 0;
     for (const StreamPart& part : parts_) ended += part.periods_ended;
     if (ended < next_look_) return;
@@ -104,19 +96,19 @@ void RankStreams::look_for_settled_pace() {
     }
     Leap leap;
     if (!plan_leap(streams, groups, backlogs, leap)) return;
-    if (setup_.checks_skipping && !is_checked(streams, groups)) return;
+    if (ground_.setup.checks_skipping && !is_checked(streams, groups)) return;
     jump(streams, leap);
 }
 
 // Whether only one phase is active, or only phases that repeat in the same way, and all their
 // members are in it or have ended it. `phase` is one of them.
-bool RankStreams::find_phase(uint32_t& phase) const {
+bool StreamSkipping::find_phase(uint32_t& phase) const {
     uint64_t playing = 0;
     uint64_t members = 0;
     std::vector<bool> is_counted(program_.generated.size());
     for (const StreamPart& part : parts_)
         for (const auto& [place, one] : part.playing) {
-            const GeneratedPhase& its = generated(one);
+            const GeneratedPhase& its = program_.generated[one.phase];
             if (!one.may_send || !its.schedule) return false;
             if (playing++ == 0) phase = one.phase;
             if (!is_counted[one.phase]) {
@@ -130,7 +122,7 @@ bool RankStreams::find_phase(uint32_t& phase) const {
 }
 
 // Whether all open streams have been in their repetition for long enough to know their paces.
-bool RankStreams::find_streams(uint32_t phase, std::vector<Settling>& streams) {
+bool StreamSkipping::find_streams(uint32_t phase, std::vector<Settling>& streams) {
     const Schedule& schedule = *program_.generated[phase].schedule;
     std::vector<uint64_t> ends(schedule.stream_count());  // the same for all members
     bool is_known = true;
@@ -158,7 +150,7 @@ bool RankStreams::find_streams(uint32_t phase, std::vector<Settling>& streams) {
     return is_known && !some_ended && !streams.empty();
 }
 
-const OpenStream* RankStreams::stream_at(uint32_t phase, uint32_t member, uint32_t index) const {
+const OpenStream* StreamSkipping::stream_at(uint32_t phase, uint32_t member, uint32_t index) const {
     const StreamPart& part =
         parts_[ground_.part_of((*program_.generated[phase].placement)[member].rank)];
     const auto found = part.playing.find(place_of(phase, member));
@@ -168,8 +160,8 @@ const OpenStream* RankStreams::stream_at(uint32_t phase, uint32_t member, uint32
     return nullptr;
 }
 
-PaceGroups RankStreams::find_groups(const std::vector<Settling>& streams,
-                                    std::vector<Backlog>& backlogs) {
+PaceGroups StreamSkipping::find_groups(const std::vector<Settling>& streams,
+                                       std::vector<Backlog>& backlogs) {
     PaceGroups groups;
     for (const Settling& one : streams) groups.add(one.stream->progress->history);
     for (const Settling& one : streams) look_at_needs(one, groups, backlogs);
@@ -179,13 +171,13 @@ PaceGroups RankStreams::find_groups(const std::vector<Settling>& streams,
 
 // The needs of a stream's next message either arrive at the stream's own pace, or faster, so that a
 // backlog grows.
-void RankStreams::look_at_needs(const Settling& user, PaceGroups& groups,
-                                std::vector<Backlog>& backlogs) {
+void StreamSkipping::look_at_needs(const Settling& user, PaceGroups& groups,
+                                   std::vector<Backlog>& backlogs) {
     const Playing& playing = *user.playing;
     const OpenStream& stream = *user.stream;
     const uint64_t next = stream.pending.empty() ? stream.listed : stream.pending.front().k;
     if (next >= stream.stream.messages) return;
-    const Schedule& schedule = *generated(playing).schedule;
+    const Schedule& schedule = schedule_of(playing);
     const workload::StreamMessage message = schedule.message(playing.member, stream.index, next);
     for (uint32_t i = 0; i < message.need_count; ++i) {
         const auto& need = message.needs[i];
@@ -204,8 +196,8 @@ void RankStreams::look_at_needs(const Settling& user, PaceGroups& groups,
 
 // Decides how far each stream jumps. The group that ends last decides when the phase ends, so the
 // time is a multiple of its period.
-bool RankStreams::plan_leap(const std::vector<Settling>& streams, const PaceGroups& groups,
-                            const std::vector<Backlog>& backlogs, Leap& leap) const {
+bool StreamSkipping::plan_leap(const std::vector<Settling>& streams, const PaceGroups& groups,
+                               const std::vector<Backlog>& backlogs, Leap& leap) const {
     std::vector<uint64_t> left(groups.paces().size(), UINT64_MAX);  // periods that can be skipped
     std::vector<uint64_t> rest(left.size());                        // periods until the end
     for (const auto& [playing, stream] : streams) {
@@ -255,7 +247,7 @@ bool RankStreams::plan_leap(const std::vector<Settling>& streams, const PaceGrou
 }
 
 // Checks the pace before a jump: simulates some more periods and compares.
-bool RankStreams::is_checked(const std::vector<Settling>& streams, const PaceGroups& groups) {
+bool StreamSkipping::is_checked(const std::vector<Settling>& streams, const PaceGroups& groups) {
     uint64_t periods = 0;
     uint64_t left = 0;
     for (const auto& [playing, stream] : streams) {
@@ -287,7 +279,7 @@ bool RankStreams::is_checked(const std::vector<Settling>& streams, const PaceGro
     return true;
 }
 
-void RankStreams::jump(const std::vector<Settling>& streams, const Leap& leap) {
+void StreamSkipping::jump(const std::vector<Settling>& streams, const Leap& leap) {
     const auto move = [&](Flight& flight) {
         const GeneratedTask& task = flight.task;
         if (task.stream == GeneratedTask::kComputing) return;
@@ -300,7 +292,7 @@ void RankStreams::jump(const std::vector<Settling>& streams, const Leap& leap) {
         for (Flight& flight : part.events) move(flight);
         for (auto& [place, playing] : part.playing) {
             const uint64_t messages = jump_member(playing);
-            const uint32_t number = generated(playing).phase;
+            const uint32_t number = program_.generated[playing.phase].phase;
             part.ranks->done[number] += messages;
             part.ranks->all_done += messages;
             part.ranks->phases[number].messages += messages;
@@ -320,8 +312,8 @@ void RankStreams::jump(const std::vector<Settling>& streams, const Leap& leap) {
 }
 
 // Returns how many messages the member will not receive.
-uint64_t RankStreams::jump_member(Playing& playing) {
-    const Schedule& schedule = *generated(playing).schedule;
+uint64_t StreamSkipping::jump_member(Playing& playing) {
+    const Schedule& schedule = schedule_of(playing);
     uint64_t messages = 0;
     for (uint32_t inlet = 0; inlet < playing.inlets.size(); ++inlet) {
         Marks& marks = playing.inlets[inlet];
