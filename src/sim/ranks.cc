@@ -21,10 +21,10 @@ bool is_in_order_of_sums(const Task& task) {
 }  // namespace
 
 Ranks::Ranks(const Setup& setup)
-    : ground_(setup),
+    : stored(connect_stored(setup)),
+      ground_(setup),
       setup_(setup),
       program_(setup.program),
-      connection_(program_.size(), kNone),
       waiting_(program_.size()),
       last_need_(program_.size(), kNone),
       at_(program_.size()),
@@ -40,9 +40,10 @@ Ranks::Ranks(const Setup& setup)
     if (std::ranges::any_of(tasks, &Task::is_part_of_sum)) completed_by_.resize(program_.size());
     find_dependants();
     find_ranks();
-    find_connections();
-    group_at_.clear();
-    for (size_t tier = 0; tier < kTiers; ++tier) turns_[tier].resize(connections[tier].size());
+    devices_.resize(stored.devices);
+    for (size_t tier = 0; tier < kTiers; ++tier)
+        turns_[tier].resize(stored.connections[tier].size());
+    order_sums();
 }
 
 Ranks::~Ranks() = default;
@@ -71,98 +72,13 @@ void Ranks::find_ranks() {
     }
 }
 
-// Messages of a job from one rank to another share one connection per channel.
-void Ranks::find_connections() {
-    std::map<std::tuple<Tier, uint32_t, uint32_t, uint32_t, uint16_t, uint32_t>, uint32_t> known;
+void Ranks::order_sums() {
     for (uint32_t i = 0; i < program_.size(); ++i) {
-        const Task& task = program_[i];
-        if (task.kind == Task::Kind::compute) {
-            if (task.is_in_turn) connection_[i] = device_of(task);
-            continue;
-        }
-        const uint32_t job_number = program_.phases[task.phase].job;
-        const workload::Job& job = program_.jobs[job_number];
-        const uint32_t group = group_of(i);
-        std::vector<Connection>& made = connections[index_of(task.tier)];
-        const uint32_t peer = group == kNone ? task.peer : kNone;
-        const auto [entry, is_new] =
-            known.try_emplace({task.tier, job_number, task.rank, peer, task.channel, group},
-                              static_cast<uint32_t>(made.size()));
-        connection_[i] = entry->second;
-        if (is_new) {
-            const bool is_up = task.tier == Tier::scale_up;
-            const RankPlace& from = setup_.ranks[task.rank];
-            const RankPlace& to = setup_.ranks[task.peer];
-            made.push_back(
-                {.source = is_up ? from.scale_up : from.endpoint,
-                 .destination = is_up ? to.scale_up : to.endpoint,
-                 .service_level = is_up ? uint8_t{0} : job.service_level,
-                 .traffic_class = is_up ? uint8_t{0} : job.traffic_class,
-                 .group = group,
-                 .number = ConnectionKey{task.rank, task.peer, job_number, task.channel, task.tier}
-                               .hash()});
-            if (task.is_part_of_sum()) {
-                SwitchGroup& sum = groups[index_of(task.tier)][group];
-                sum.contributors.push_back(made.back().source);
-                if (task.kind == Task::Kind::sum_for_all) {
-                    sum.members.push_back(made.back().source);
-                    rank_in_group_[{group, made.back().source}] = task.rank;
-                }
-            }
-        }
-        ++made[entry->second].messages;
-        if (!is_in_order_of_sums(task)) continue;
-        std::vector<SumOrder>& sums = sums_[index_of(task.tier)];
-        sums.resize(made.size());
-        sums[entry->second].add(i);
+        if (!is_in_order_of_sums(program_[i])) continue;
+        const size_t tier = index_of(program_[i].tier);
+        sums_[tier].resize(stored.connections[tier].size());
+        sums_[tier][stored.of_task[i]].add(i);
     }
-}
-
-// The device of a task: something at a rank that takes one task at a time, such as a drive. Each
-// channel has one.
-uint32_t Ranks::device_of(const Task& task) {
-    const auto [entry, is_new] =
-        device_at_.try_emplace({task.rank, task.channel}, static_cast<uint32_t>(devices_.size()));
-    if (is_new) devices_.emplace_back();
-    return entry->second;
-}
-
-// The group of a task that goes through a computing switch; none for other tasks.
-uint32_t Ranks::group_of(uint32_t number) {
-    const Task& task = program_[number];
-    if (!task.is_part_of_sum() && task.kind != Task::Kind::multicast) return kNone;
-    const uint32_t whose = task.is_part_of_sum() ? task.peer : task.rank;
-    std::vector<SwitchGroup>& made = groups[index_of(task.tier)];
-    const auto [entry, is_new] = group_at_.try_emplace(
-        {program_.phases[task.phase].job, task.channel, task.kind, whose}, made.size());
-    if (is_new) made.push_back(make_group(task, whose));
-    return entry->second;
-}
-
-// The group, as far as one task tells: between servers each part of a sum adds its own contributor.
-SwitchGroup Ranks::make_group(const Task& task, uint32_t whose) const {
-    SwitchGroup group;
-    const uint32_t port = setup_.ranks[whose].scale_up;
-    if (task.kind == Task::Kind::sum_for_all) {
-        group.tree = tree_of(task);
-    } else if (task.kind == Task::Kind::contribute) {
-        group.members = {port};
-    } else {
-        const auto& nodes = setup_.scale_up->graph.nodes;
-        const std::vector<uint32_t> endpoints = setup_.scale_up->graph.endpoints();
-        for (uint32_t i = 0; i < endpoints.size(); ++i)
-            if (nodes[endpoints[i]].server == nodes[endpoints[port]].server)
-                group.members.push_back(i);
-    }
-    return group;
-}
-
-const fabric::ReductionTree* Ranks::tree_of(const Task& task) const {
-    const uint32_t job = program_.phases[task.phase].job;
-    for (const SwitchTree& tree : setup_.trees)
-        if (tree.job == job && tree.channel == task.channel && tree.first_rank == task.peer)
-            return &tree.tree;
-    return nullptr;
 }
 
 void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain) {
@@ -250,8 +166,8 @@ uint32_t Ranks::rank_seeing(size_t tier, const cluster::Sighting& sighting) cons
     if (tier == index_of(Tier::scale_up)) return rank_inside_[sighting.endpoint];
     const Task& task = program_[sighting.task];
     if (sighting.has_arrived && task.kind == Task::Kind::sum_for_all) {
-        const uint32_t group = connections[tier][connection_[sighting.task]].group;
-        return rank_in_group_.at({group, sighting.endpoint});
+        const uint32_t group = stored.connections[tier][stored.of_task[sighting.task]].group;
+        return stored.rank_in_group.at({group, sighting.endpoint});
     }
     return sighting.has_arrived ? task.peer : task.rank;
 }
@@ -332,12 +248,12 @@ void Ranks::start(RankPart& part, uint32_t number, Instant at) {
     if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
     part.begin_phase(task.phase, at);
     if (is_in_order_of_sums(task))
-        return sums_[index_of(task.tier)][connection_[number]].ready(
+        return sums_[index_of(task.tier)][stored.of_task[number]].ready(
             number, [&](uint32_t next) { post(part, next, at); });
     if (task.kind != Task::Kind::compute) return post(part, number, at);
     Instant end = at + computing_of(number);
     if (task.is_in_turn) {
-        Instant& free = devices_[connection_[number]];
+        Instant& free = devices_[stored.of_task[number]];
         if (const auto found = queued_.find(number); found != queued_.end() && free > at)
             found->second = free - at;
         free = end = std::max(at, free) + computing_of(number);
@@ -366,13 +282,13 @@ void Ranks::post(RankPart& part, uint32_t number, Instant at) {
     const bool is_read = task.kind == Task::Kind::read;
     if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
         at = ground_.copy(part, ground_.copies[task.rank].out_free, at, bytes_of(number));
-    Instant& turn = turns_[index_of(task.tier)][connection_[number]];
+    Instant& turn = turns_[index_of(task.tier)][stored.of_task[number]];
     if (task.is_in_turn) at = std::max(at, turn);
     at += software_of(task);
     turn = at;
     at_[number] = at;
     ++part.phases[task.phase].messages;
-    const Connection& connection = connections[index_of(task.tier)][connection_[number]];
+    const Connection& connection = stored.connections[index_of(task.tier)][stored.of_task[number]];
     ground_.networks[index_of(task.tier)]->post(
         connection.source,
         {.at = at,
@@ -490,9 +406,9 @@ void Ranks::watch(const std::vector<ChainLink>& chain) {
             continue;
         }
         watch_message(number);
-        const uint32_t its = connection_[number];
+        const uint32_t its = stored.of_task[number];
         const size_t tier = index_of(task.tier);
-        const Connection& connection = connections[tier][its];
+        const Connection& connection = stored.connections[tier][its];
         const Instant until = i + 1 < chain.size() ? chain[i + 1].begin : Instant::never();
         ground_.networks[tier]->watch(connection.source, connection.qpn, {link.begin, until});
     }
@@ -500,16 +416,16 @@ void Ranks::watch(const std::vector<ChainLink>& chain) {
 
 ChainTask Ranks::task_of(const ChainLink& link) const {
     if (link.id >= workload::Program::kFirstGenerated) return streams_.task_of(link);
-    const Task& stored = program_[static_cast<uint32_t>(link.id)];
+    const Task& its = program_[static_cast<uint32_t>(link.id)];
     ChainTask task;
-    task.rank = stored.rank;
+    task.rank = its.rank;
     task.ready = ready_.at(link.id);
-    task.computes = stored.kind == Task::Kind::compute;
-    task.is_launch = stored.is_launch;
+    task.computes = its.kind == Task::Kind::compute;
+    task.is_launch = its.is_launch;
     if (task.computes) task.computing = computing_of(static_cast<uint32_t>(link.id));
     if (const auto queued = queued_.find(link.id); queued != queued_.end())
         task.computing += queued->second;
-    task.tier = stored.tier;
+    task.tier = its.tier;
     task.id = static_cast<uint32_t>(link.id);
     return task;
 }
@@ -517,11 +433,11 @@ ChainTask Ranks::task_of(const ChainLink& link) const {
 // Any member may be the one that sees a sum or a copy of a switch.
 void Ranks::watch_message(uint32_t number) {
     const Task& task = program_[number];
-    const Connection& connection = connections[index_of(task.tier)][connection_[number]];
+    const Connection& connection = stored.connections[index_of(task.tier)][stored.of_task[number]];
     Network& network = *ground_.networks[index_of(task.tier)];
     network.want(connection.source, number, true);
     if (connection.group == kNone) return network.want(connection.destination, number, true);
-    for (const uint32_t member : groups[index_of(task.tier)][connection.group].members)
+    for (const uint32_t member : stored.groups[index_of(task.tier)][connection.group].members)
         network.want(member, number, true);
 }
 

@@ -12,14 +12,13 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <memory>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/rank_part.h"
 #include "sim/rank_streams.h"
+#include "sim/stored_connections.h"
 #include "sim/sum_order.h"
 
 namespace tulle::workload {
@@ -38,8 +37,7 @@ public:
     Ranks(const Ranks&) = delete;
     Ranks& operator=(const Ranks&) = delete;
 
-    std::array<std::vector<Connection>, kTiers> connections;
-    std::array<std::vector<SwitchGroup>, kTiers> groups;
+    StoredConnections stored;
     const std::vector<Connection>& opened_later(Tier tier) const {
         return streams_.opened_later[index_of(tier)];
     }
@@ -72,11 +70,7 @@ public:
 private:
     void find_dependants();
     void find_ranks();
-    void find_connections();
-    uint32_t device_of(const workload::Task& task);
-    uint32_t group_of(uint32_t task);
-    SwitchGroup make_group(const workload::Task& task, uint32_t whose) const;
-    const fabric::ReductionTree* tree_of(const workload::Task& task) const;
+    void order_sums();
     void take_sightings(size_t partition);
     void take_sighting(size_t partition, size_t tier, const cluster::Sighting& sighting);
     uint32_t rank_seeing(size_t tier, const cluster::Sighting& sighting) const;
@@ -105,14 +99,7 @@ private:
     std::vector<uint32_t> rank_inside_;      // by endpoint of the network inside servers
     std::vector<uint32_t> first_dependant_;  // of each task, in `dependants_`; then the end
     std::vector<uint32_t> dependants_;
-    std::vector<uint32_t> connection_;  // of a message; of computing that takes turns: its device
-    std::map<std::pair<uint32_t, uint16_t>, uint32_t> device_at_;  // by rank and channel
-    std::vector<Instant> devices_;                                 // when each is free
-    // The rank of an endpoint in a group between servers; by index of the group and endpoint.
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> rank_in_group_;
-    // Needed while groups are made. By job, channel, kind, and rank: the one that gets the sum, or
-    // the one that sends the copies.
-    std::map<std::tuple<uint32_t, uint16_t, workload::Task::Kind, uint32_t>, uint32_t> group_at_;
+    std::vector<Instant> devices_;  // of ranks: when each is free
     // By task. `at_`: until the task starts, when the last thing that it waited for was seen; then
     // when it was posted. The partition of the task's rank writes these; that of the peer reads the
     // time in a later window.

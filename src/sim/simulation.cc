@@ -187,9 +187,9 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     const Share share{window_,
                       memory,
                       {},
-                      &ranks_.connections[0],
+                      &ranks_.stored.connections[0],
                       &ranks_.opened_later(Tier::scale_out),
-                      &ranks_.groups[0],
+                      &ranks_.stored.groups[0],
                       is_explained,
                       is_explained,
                       &first_.networks[0]};
@@ -200,9 +200,9 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
         Share inside{window_,
                      memory,
                      std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
-                     &ranks_.connections[1],
+                     &ranks_.stored.connections[1],
                      &ranks_.opened_later(Tier::scale_up),
-                     &ranks_.groups[1],
+                     &ranks_.stored.groups[1],
                      is_explained,
                      false,
                      &first_.networks[1]};
