@@ -34,6 +34,15 @@ bool repeats_training(const Facts& facts) {
                                [](const workload::Job& job) { return job.training != nullptr; });
 }
 
+std::string stand_ins_text(const sim::StandIns& found, const std::string& doubt) {
+    std::string text;
+    if (found.rails > 1) text = fmt::format("one rail stands for {}", found.rails);
+    if (found.packets > 1)
+        text += fmt::format("{}inside servers {} packets are one", text.empty() ? "" : ", ",
+                            found.packets);
+    return text.empty() ? "" : fmt::format("          {}, estimated error {}\n", text, doubt);
+}
+
 }  // namespace
 
 uint64_t skipped_permille(const Facts& facts) {
@@ -54,10 +63,7 @@ std::string skipping_text(const Facts& facts) {
         text = fmt::format("Skipped   nothing: {}, estimated error {}\n", skipping.why_not, doubt);
     else
         text = fmt::format("Skipped   nothing: {}\n", skipping.why_not);
-    const sim::Bursts& bursts = facts.setup.bursts;
-    if (bursts.packets > 1)
-        text += fmt::format("          inside servers {} packets are one, estimated error {}\n",
-                            bursts.packets, doubt);
+    text += stand_ins_text(facts.setup.stand_ins, doubt);
     for (const workload::Job& job : facts.setup.program.jobs) {
         if (!job.training) continue;
         const auto in_program = std::ranges::count_if(job.training->stands_for,
@@ -88,8 +94,9 @@ void add_skipping(const Facts& facts, Json& json) {
            {"time_ratio", ratio_of(millionths(skipping.time, facts.span))},
            {"error_ratio", ratio_of(millionths(skipping.doubt, facts.span))},
            {"why_not", skipping.why_not}};
-    const sim::Bursts& bursts = facts.setup.bursts;
-    if (bursts.packets > 1) out["packets_joined"] = bursts.packets;
+    const sim::StandIns& stand_ins = facts.setup.stand_ins;
+    if (stand_ins.packets > 1) out["packets_joined"] = stand_ins.packets;
+    if (stand_ins.rails > 1) out["rails_joined"] = stand_ins.rails;
     if (!facts.setup.checks_skipping) return;
     out["check"] = nullptr;
     if (skipping.expected.ps > 0)

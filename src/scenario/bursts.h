@@ -4,26 +4,23 @@
 // servers. A burst takes the line as long as its packets would.
 //
 // What bursts change is how long a switch keeps what it stores and forwards, which is taken from
-// latencies, and how finely messages share a line. What remains is measured: a small part of the
-// work is simulated with single packets and with bursts. The difference is the estimated error.
+// latencies, and how finely messages share a line. What remains is measured (stand_ins.h).
 //
 // Between servers packets stay single: bursts of eight made a tree of 64 GPUs 4 % slower on
 // InfiniBand.
-//
-// Under congestion control chance decides: under DCQCN an all-reduce of 1 GiB on 64 GPUs took 11.4
-// to 13.5 ms with three seeds and single packets, and 11.5 ms in bursts. So the part is simulated
-// with several seeds, and the estimated error is the largest difference between any two.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "sim/setup.h"
 
 namespace tulle::scenario {
 
-// Joins packets if the setup skips and its only work are trees and chains that are generated and
-// send more than `most_packets` between GPUs. Chosen: some minutes of simulation.
-inline constexpr uint64_t kMostPackets = 500'000'000;
-void join_packets(sim::Setup& setup, uint64_t most_packets = kMostPackets);
+// How many packets a burst has at most in the network inside servers.
+uint32_t most_joined(const sim::Setup& inside);
+
+// The same network with so many packets in a burst.
+std::shared_ptr<const sim::Setup> joined(const sim::Setup& inside, uint32_t packets);
 
 }  // namespace tulle::scenario

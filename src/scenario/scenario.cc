@@ -127,7 +127,7 @@ public:
         if (!error()) read_lists(overrides);
         if (!error()) check_reactions();
         if (const base::Error* wrong = error()) return *wrong;
-        join_packets(setup_, overrides.most_packets);
+        take_stand_ins(setup_, overrides.most_packets);
         return std::move(setup_);
     }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scenario/bursts.h"
 #include "scenario/files.h"
 #include "scenario/jobs.h"
 #include "scenario/notes.h"
+#include "scenario/stand_ins.h"
 #include "scenario/tree.h"
 #include "sim/setup.h"
 

@@ -401,6 +401,7 @@ sim::Setup idle(const sim::Setup& setup) {
     alone.cable_errors = setup.cable_errors;
     alone.marking_of_rate = setup.marking_of_rate;
     alone.ranks = setup.ranks;
+    alone.stand_ins = setup.stand_ins;
     alone.scale_up = setup.scale_up;
     alone.seed = setup.seed;
     for (sim::RankPlace& rank : alone.ranks) rank.compute_permille = rank.reaction_permille = 1000;

@@ -92,10 +92,14 @@ struct RankCopies {
 
 struct RankGround {
     explicit RankGround(const Setup& its)
-        : setup(its), program(its.program), copies(its.ranks.size()) {}
+        : setup(its), program(its.program), places(its.ranks), copies(its.ranks.size()) {
+        for (size_t rank = 0; rank < its.stand_ins.places.size(); ++rank)
+            places[rank] = its.ranks[its.stand_ins.places[rank]];
+    }
 
     const Setup& setup;
     const workload::Program& program;
+    std::vector<RankPlace> places;            // by rank: where it is simulated
     std::array<Network*, kTiers> networks{};  // null: there is none
     std::vector<RankPart> parts;
     std::vector<RankCopies> copies;  // by rank
@@ -103,9 +107,7 @@ struct RankGround {
     const HostSettings& host(workload::Tier tier) const {
         return tier == workload::Tier::scale_up ? setup.scale_up->host : setup.host;
     }
-    size_t part_of(uint32_t rank) const {
-        return networks[0]->partition_of(setup.ranks[rank].endpoint);
-    }
+    size_t part_of(uint32_t rank) const { return networks[0]->partition_of(places[rank].endpoint); }
     // Copies once the engine is free, at `at` or later. Returns when the copy is done.
     Instant copy(RankPart& part, Instant& free, Instant at, uint64_t bytes) const {
         const Staging& staging = setup.host.staging;

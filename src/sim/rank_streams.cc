@@ -274,8 +274,8 @@ ConnectionKey RankStreams::key_of(uint32_t number, uint32_t rank, const Stream& 
 
 Connection RankStreams::connection_at(const ConnectionKey& key) const {
     const bool is_up = key.tier == Tier::scale_up;
-    const RankPlace& from = setup_.ranks[key.source];
-    const RankPlace& to = setup_.ranks[key.destination];
+    const RankPlace& from = ground_.places[key.source];
+    const RankPlace& to = ground_.places[key.destination];
     const workload::Job& job = program_.jobs[key.job];
     Connection connection;
     connection.source = is_up ? from.scale_up : from.endpoint;

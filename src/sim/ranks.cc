@@ -347,7 +347,7 @@ void Ranks::finish(Result& result, Result* scale_up) const {
             result.tasks.push_back({at_[task], last_need_[task]});
     result.skipping = streams_.skipping();
     result.skipping.doubt +=
-        (result.time - Instant{}) / 1'000 * setup_.bursts.doubt_per_million / 1'000;
+        (result.time - Instant{}) / 1'000 * setup_.stand_ins.doubt_per_million / 1'000;
     for (const auto& run : deciding_)
         if (run) result.serving.push_back(run->outcome());
     for (const RankPart& part : ground_.parts) {

@@ -128,7 +128,8 @@ public:
         base::visit_fields(setup, [&](const auto& field) {
             if (is_one_of(&field, {&setup.name, &setup.fabric_name, &setup.groups, &setup.trace}))
                 return;
-            if (is_one_of(&field, {&setup.bursts})) return;  // they show in `scale_up`
+            // Joined packets show in `scale_up`.
+            if (setup.stand_ins.places.empty() && is_one_of(&field, {&setup.stand_ins})) return;
             // A run that skips nothing keeps its hash.
             if (!setup.skips && is_one_of(&field, {&setup.skips, &setup.checks_skipping})) return;
             if (setup.tenants.empty() && is_one_of(&field, {&setup.tenants})) return;

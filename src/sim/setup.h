@@ -213,9 +213,11 @@ struct ControlSettings {
     control::DistributedSettings distributed;
 };
 
-// How many packets one simulated packet inside servers stands for.
-struct Bursts {
-    uint32_t packets = 1;
+// With --skip: what is simulated instead of more of its kind (scenario/stand_ins.h).
+struct StandIns {
+    uint32_t packets = 1;           // that one simulated packet inside servers stands for
+    uint32_t rails = 1;             // that one simulated rail of a server stands for
+    std::vector<uint32_t> places;   // by rank: the rank at whose place it is; empty: at its own
     int64_t doubt_per_million = 0;  // of the program's time
 };
 
@@ -248,7 +250,7 @@ struct Setup {
     // part of it anyway and compares.
     bool skips = false;
     bool checks_skipping = false;
-    Bursts bursts;  // `scale_up` has them already
+    StandIns stand_ins;  // `scale_up` and `program` have them already
     uint64_t seed = 1;
     Instant stop = Instant::never();
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scenario/bursts.h"
+#include "scenario/stand_ins.h"
 #include "sim/setup.h"
 
 namespace tulle::cli {
