@@ -21,6 +21,9 @@ constexpr uint32_t kServers = 8;  // of the part that is measured; chosen
 // because seeds differ more the more bytes there are.
 constexpr uint64_t kPartOfBytes = 8;
 constexpr uint64_t kLeastBytesOfPart = 1 << 20;
+// The least error that is stated for bursts. Ten trees of 64 to 256 GPUs on InfiniBand were wrong
+// by 0.58 % at most, and some of them by more than the part was.
+constexpr int64_t kLeastDoubtPerMillion = 10'000;
 constexpr uint64_t kSeeds = 3;  // for that part, where chance matters; chosen
 
 // Whether all work is one job of trees and chains.
@@ -106,7 +109,8 @@ void take_stand_ins(sim::Setup& setup, uint64_t most_packets) {
         for (const int64_t expected : full)
             most = std::max(most, found < expected ? expected - found : found - expected);
     take(setup, rails, packets);
-    setup.stand_ins.doubt_per_million = most * 1'000'000 / *std::ranges::min_element(full);
+    setup.stand_ins.doubt_per_million = std::max(most * 1'000'000 / *std::ranges::min_element(full),
+                                                 packets > 1 ? kLeastDoubtPerMillion : 0);
 }
 
 }  // namespace tulle::scenario

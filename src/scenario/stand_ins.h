@@ -2,7 +2,8 @@
 // packets are simulated on one of the rails (alike_rails.h) and, if that is not little enough, in
 // bursts (bursts.h).
 //
-// A small part of the work is simulated in full and so. The difference is the estimated error.
+// A small part of the work is simulated in full and so. The difference is the estimated error, of
+// bursts at least one percent.
 //
 // Under congestion control chance decides: under DCQCN an all-reduce of 1 GiB on 64 GPUs took 11.4
 // to 13.5 ms with three seeds and single packets, and 11.5 ms in bursts. So the part is simulated
