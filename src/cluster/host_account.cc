@@ -75,7 +75,11 @@ bool HostAccount::needs_ways(const Watched& qp) const {
 }
 
 bool HostAccount::is_in_sight(Watched& qp, Instant now) {
-    while (qp.span < qp.spans.size() && qp.spans[qp.span].until < now) ++qp.span;
+    while (qp.span < qp.spans.size() && qp.spans[qp.span].until < now) {
+        const Instant until = qp.spans[qp.span++].until;
+        // It went out of sight, and nobody may have asked meanwhile.
+        if (qp.span < qp.spans.size() && until < qp.spans[qp.span].from) qp.is_in_sight = false;
+    }
     const bool is_now = qp.span < qp.spans.size() && qp.spans[qp.span].from <= now;
     if (is_now && !qp.is_in_sight) {
         // The story goes on here. The time until now belongs to no wanted message.

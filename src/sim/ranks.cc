@@ -18,6 +18,22 @@ bool is_in_order_of_sums(const Task& task) {
     return task.is_part_of_sum() && task.mark == 0;
 }
 
+bool is_meeting_point(const Task& task) {
+    return task.kind == Task::Kind::compute && task.duration.ps == 0 && !task.is_gated();
+}
+
+// When the next link begins that is no meeting point. Generated programs have none; so they are
+// watched as stored ones are.
+Instant next_begin(const workload::Program& program, const std::vector<ChainLink>& chain,
+                   size_t place) {
+    for (const ChainLink& link : std::span(chain).subspan(place + 1)) {
+        const bool is_stored = link.is_task && link.id < workload::Program::kFirstGenerated;
+        if (!is_stored || !is_meeting_point(program[static_cast<uint32_t>(link.id)]))
+            return link.begin;
+    }
+    return Instant::never();
+}
+
 }  // namespace
 
 Ranks::Ranks(const Setup& setup)
@@ -238,8 +254,7 @@ void Ranks::note_end(RankPart& part, const RankEvent& event) {
     const Task& task = program_[event.stored()];
     if (is_end_of_task && !task.is_recycled()) part.count_end(task.phase);
     if (!is_end_of_task && !event.has_arrived) return;
-    const bool is_meeting = task.kind == Task::Kind::compute && task.duration.ps == 0;
-    if (is_meeting && !task.is_gated()) return;
+    if (is_meeting_point(task)) return;
     part.note_end(task.phase, event);
 }
 
@@ -409,8 +424,8 @@ void Ranks::watch(const std::vector<ChainLink>& chain) {
         const uint32_t its = stored.of_task[number];
         const size_t tier = index_of(task.tier);
         const Connection& connection = stored.connections[tier][its];
-        const Instant until = i + 1 < chain.size() ? chain[i + 1].begin : Instant::never();
-        ground_.networks[tier]->watch(connection.source, connection.qpn, {link.begin, until});
+        ground_.networks[tier]->watch(connection.source, connection.qpn,
+                                      {link.begin, next_begin(program_, chain, i)});
     }
 }
 
