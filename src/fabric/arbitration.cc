@@ -1,5 +1,7 @@
 #include "fabric/arbitration.h"
 
+#include <algorithm>
+
 namespace tulle::fabric {
 namespace {
 

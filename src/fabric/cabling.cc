@@ -1,5 +1,7 @@
 #include "fabric/cabling.h"
 
+#include <algorithm>
+
 #include "fabric/marking.h"
 
 namespace tulle::fabric {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fabric/testing.h"
 
 namespace tulle::fabric::testing {

@@ -1,5 +1,7 @@
 #include "fabric/holds.h"
 
+#include <algorithm>
+
 namespace tulle::fabric {
 
 void Holds::on_paused(Instant now, uint16_t port, uint32_t lane, Instant until) {

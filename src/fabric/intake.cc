@@ -1,5 +1,6 @@
 #include "fabric/intake.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tulle::fabric {

@@ -1,5 +1,7 @@
 #include "fabric/lines.h"
 
+#include <algorithm>
+
 namespace tulle::fabric {
 
 Lines::Lines(const Settings& settings, Cabling& cabling, SwitchPlan& plan, RareEvents& rare,

@@ -1,5 +1,7 @@
 #include "fabric/switch.h"
 
+#include <algorithm>
+
 namespace tulle::fabric {
 namespace {
 

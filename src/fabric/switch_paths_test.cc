@@ -2,6 +2,7 @@
 // to 7, and hosts 4 to 7 on the other leaf.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>

@@ -2,6 +2,7 @@
 // queue.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/hot.h"

@@ -3,6 +3,7 @@
 // instant at which its last bit has left.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // What a second run takes from the first saves it work, and changes nothing of what it finds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "sim/testing.h"

@@ -1,5 +1,7 @@
 #include "transport/multicast.h"
 
+#include <algorithm>
+
 namespace tulle::transport {
 
 Refusal Multicast::attach(Qpn qpn, MulticastGroup group) {

@@ -1,5 +1,7 @@
 #include "workload/schedule.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace tulle::workload {

@@ -1,5 +1,7 @@
 // Priority flow control end to end: a fast cable in, a slow one out, and every packet and pause
 // frame of the fast cable where arithmetic puts it.
+#include <algorithm>
+
 #include "lab.h"
 
 namespace tulle::exact {

@@ -1,5 +1,6 @@
 // Where the time of a run went, against closed forms: each share to the picosecond, and all of them
 // together the completion time.
+#include <algorithm>
 #include <map>
 
 #include "lab.h"

@@ -1,6 +1,8 @@
 // Queue pairs together ask for no more, and send no more at a time, than there is room for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pair.h"
 
 namespace tulle::transport {

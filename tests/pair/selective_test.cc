@@ -1,6 +1,8 @@
 // Selective repeat: what is missing goes again, each time that it is lost, and nothing else does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pair.h"
 #include "transport/retry.h"
 

@@ -3,6 +3,8 @@
 // connection.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pair.h"
 
 namespace tulle::transport {

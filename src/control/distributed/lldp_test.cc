@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "control/distributed/testing.h"
 
 namespace tulle::control {

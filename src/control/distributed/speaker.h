@@ -9,6 +9,7 @@
 // or the session ends.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <vector>

@@ -1,6 +1,8 @@
 // Stories of switches that speak BGP: what they tell each other, and what their tables say.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "control/distributed/fabric_of_speakers.h"
 #include "control/distributed/testing.h"
 

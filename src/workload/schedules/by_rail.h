@@ -5,6 +5,8 @@
 // server for the peer. It waits for the data that are not the forwarder's own.
 #pragma once
 
+#include <algorithm>
+
 #include "workload/schedules/shape.h"
 
 namespace tulle::workload {

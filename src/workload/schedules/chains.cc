@@ -1,5 +1,7 @@
 #include "workload/schedules/chains.h"
 
+#include <algorithm>
+
 namespace tulle::workload {
 
 ChainBroadcast::ChainBroadcast(const CollectiveOptions& options, const Placement& placement)

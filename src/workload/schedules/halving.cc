@@ -1,5 +1,6 @@
 #include "workload/schedules/halving.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tulle::workload {

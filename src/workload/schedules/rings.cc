@@ -1,5 +1,7 @@
 #include "workload/schedules/rings.h"
 
+#include <algorithm>
+
 namespace tulle::workload {
 
 Rings::Rings(const CollectiveOptions& options, const Placement& placement)

@@ -1,5 +1,6 @@
 #include "workload/schedules/trees.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/check.h"

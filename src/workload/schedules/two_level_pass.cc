@@ -1,5 +1,7 @@
 #include "workload/schedules/two_level_pass.h"
 
+#include <algorithm>
+
 namespace tulle::workload {
 
 TwoLevelPass::TwoLevelPass(const CollectiveOptions& options, const Placement& placement)

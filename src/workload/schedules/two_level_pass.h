@@ -7,6 +7,7 @@
 // the ring sends or receives them.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "workload/schedules/shape.h"

@@ -1,5 +1,7 @@
 #include "workload/schedules/two_level_rings.h"
 
+#include <algorithm>
+
 namespace tulle::workload {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "control/subnet/check/credit_loops.h"
 #include "control/subnet/check/reach.h"
 #include "control/subnet/check/spread.h"
