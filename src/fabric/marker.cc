@@ -11,7 +11,8 @@ void Marker::mark(Instant now, uint32_t port, uint32_t index) {
     transit.flags |= Transit::kMarked;
     ++ports_.counters(port).marked;
     ports_.sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
-    if (cabling.journal != nullptr) cabling.journal->mark(index, cabling.place(ports_.global(port)));
+    if (cabling.journal != nullptr)
+        cabling.journal->mark(index, cabling.place(ports_.global(port)));
 }
 
 bool Marker::is_due(uint32_t port, const Transit& transit) {

@@ -10,8 +10,8 @@ namespace tulle::fabric {
 
 class Marker {
 public:
-    // `by_port`: ECN's settings; empty: those of the settings for all. `never_marks`: an earlier run
-    // found that no packet is marked here.
+    // `by_port`: ECN's settings; empty: those of the settings for all. `never_marks`: an earlier
+    // run found that no packet is marked here.
     Marker(SwitchPorts& ports, std::vector<EcnSettings> by_port, bool never_marks,
            base::RandomStream& random)
         : ports_(ports),

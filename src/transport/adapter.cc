@@ -42,7 +42,7 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     if (qp->state == QpState::error || qp->state == QpState::sqe)
         flush_sends(core_, *qp);
     else
-        core_.wake(*qp);
+        core_.wake_on_its_lane(*qp);
     return Refusal::none;
 }
 

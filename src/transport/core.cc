@@ -118,6 +118,13 @@ void Core::change_answer_level(QueuePair& qp, uint8_t level) {
     wake_to_answer(qp);
 }
 
+// Unless the list is that of its lane.
+void Core::leave_line(QueuePair& qp) {
+    if (lane_of(qp) == qp.lane) return;
+    ready.remove(qp.lane, index_of(qp.number), queue_pairs_);
+    qp.in_ready_list = false;
+}
+
 // A reliable datagram waits in the lane of the context that will carry it.
 uint8_t Core::level_of_datagram(const QueuePair& qp) const {
     const RequesterState& r = qp.requester;

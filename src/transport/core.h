@@ -246,6 +246,11 @@ public:
         qp.lane = lane_of(qp);
         ready.push(qp.lane, index_of(qp.number), queue_pairs_);
     }
+    // The same where the next packet may have another lane than the one before it.
+    void wake_on_its_lane(QueuePair& qp) {
+        if (qp.type >= QpType::ud && qp.in_ready_list) leave_line(qp);
+        wake(qp);
+    }
     // The queue pair has an answer to send, which goes ahead of all data: adds it to the answer
     // list of its lane.
     void wake_to_answer(QueuePair& qp) {
@@ -340,6 +345,7 @@ private:
     };
 
     uint8_t level_of_datagram(const QueuePair& qp) const;
+    void leave_line(QueuePair& qp);
     QueuePair* put(uint32_t index, Qpn number, QpType type);
 
     friend class Adapter;

@@ -221,7 +221,7 @@ void finish_request(Core& core, QueuePair& qp) {
     qp.requester.wait_until = Instant{};
     (*qp.send_queue)[qp.requester.oldest].is_done = true;
     complete_done(core, qp);
-    core.wake(qp);
+    core.wake_on_its_lane(qp);
 }
 
 }  // namespace
@@ -294,7 +294,7 @@ void offer_request(Core& core, QueuePair& qp) {
     qp.ee = ee->number;
     if (ee->waiting.full()) ee->waiting.grow();
     ee->waiting.push_back(qp.number);
-    core.wake(*ee->requester);
+    core.wake_on_its_lane(*ee->requester);
 }
 
 void withdraw_request(Core& core, QueuePair& qp) {

@@ -83,6 +83,16 @@ TEST(Rd, a_message_needs_room_in_the_lane_of_its_context_alone) {
     EXPECT_EQ(run_one(pair), Status::success);
 }
 
+// Nor does it wait behind another one that is in line there with nothing to send.
+TEST(Rd, a_message_does_not_wait_behind_idle_queue_pairs_of_a_lane_without_room) {
+    Pair pair(rd({.service_level = 6}));
+    const Qpn other = pair.client.add_rd_qp(pair.client.rd_domain);
+    pair.client.lanes.room_bytes.fill(0);
+    pair.client.lanes.room_bytes[6] = UINT32_MAX;
+    pair.client.post({.work = Work::write, .length = 5000, .from = other});
+    EXPECT_EQ(run_one(pair), Status::success);
+}
+
 TEST(Rd, inline_data_is_sent_as_it_was_when_posted) {
     Pair pair(rd());
     const std::byte was = pair.client.memory[5];
