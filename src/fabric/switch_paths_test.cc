@@ -219,7 +219,8 @@ TEST(Paths, where_all_ways_are_full_the_shortest_queue_decides_again) {
     for (const uint16_t port : kUplinks) leaf.warn(kStart, port, 1, true);
     send_flow(leaf, 1, 400);
     leaf.run();
-    for (const int count : leaf.taken()[1]) EXPECT_NEAR(count, 100, 40);
+    const auto taken = leaf.taken();
+    for (const int count : taken.at(1)) EXPECT_NEAR(count, 100, 40);
 }
 
 // Of a full port to a host the neighbours hear once, and once that it is free.
