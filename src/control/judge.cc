@@ -159,16 +159,19 @@ private:
     Instant served_since(size_t first, size_t end, const std::vector<uint32_t>& before) {
         std::vector<std::vector<size_t>> writes_of(history_.target_count);
         for (size_t i = first; i < end; ++i) writes_of[history_.writes[i].target].push_back(i);
+        const std::vector<uint64_t> senders = senders_by_switch();
         Instant since{};
         for (uint32_t target = 0; target < history_.target_count; ++target)
             if (!writes_of[target].empty())
-                since = std::max(since, served_since(target, writes_of[target], before));
+                since = served_since(target, writes_of[target], before, senders, since);
         return since;
     }
 
+    // The same for one target, but no earlier than `since`.
     Instant served_since(uint32_t target, const std::vector<size_t>& writes,
-                         const std::vector<uint32_t>& before) {
-        const std::vector<bool> at_the_end = served(target);
+                         const std::vector<uint32_t>& before, const std::vector<uint64_t>& senders,
+                         Instant since) {
+        const std::vector<bool> at_the_end = served(target, senders);
         std::vector<uint32_t> undone;  // what each write replaced
         const auto place = [&](size_t i) { return row_[history_.writes[i].node] + target; };
         for (const size_t i : writes) tables_[place(i)] = before[place(i)];
@@ -176,22 +179,22 @@ private:
             undone.push_back(tables_[place(i)]);
             tables_[place(i)] = history_.writes[i].list;
         }
-        Instant since{};
-        for (size_t i = writes.size(); i-- > 0 && since == Instant{};) {
+        for (size_t i = writes.size(); i-- > 0 && history_.writes[writes[i]].at > since;) {
             tables_[place(writes[i])] = undone[i];
             const Instant at = history_.writes[writes[i]].at;
             if (i > 0 && history_.writes[writes[i - 1]].at == at) continue;
-            if (served(target) != at_the_end) since = at;
+            if (served(target, senders) != at_the_end) since = at;
         }
         for (const size_t i : writes) tables_[place(i)] = history_.writes[i].list;
         return since;
     }
 
-    std::vector<bool> served(uint32_t target) {
+    // By switch with senders: whether they reach the target.
+    std::vector<bool> served(uint32_t target, const std::vector<uint64_t>& senders) {
         ways_.assign(graph_.nodes.size(), Way::unknown);
-        std::vector<bool> served(endpoints_.size());
-        for (uint32_t i = 0; i < endpoints_.size(); ++i)
-            served[i] = has_light(endpoints_[i]) && follow(switch_of(endpoints_[i]), target);
+        std::vector<bool> served(senders.size());
+        for (uint32_t node = 0; node < senders.size(); ++node)
+            served[node] = senders[node] != 0 && follow(node, target);
         return served;
     }
 
