@@ -128,11 +128,10 @@ void World::set_cable(uint32_t cable, bool is_up) {
 void World::set_switch(uint32_t node, bool is_up) {
     if (node_up_[node] == is_up) return;
     node_up_[node] = is_up;
-    if (is_up) {
-        agents_[node] = agent_of(graph_.nodes[node], guids_[node]);
-        gmps_.congestion(node) = CongestionAgent(true, agents_[node].node().port_count);
-        timer_[node] = base::Instant::never();
-    }
+    sent_by_the_dead_ += agents_[node].counters().traps;
+    agents_[node] = agent_of(graph_.nodes[node], guids_[node]);
+    gmps_.congestion(node) = CongestionAgent(true, agents_[node].node().port_count);
+    timer_[node] = base::Instant::never();
     for (const auto& link : ports_.of(node))
         if (link.is_cabled()) change_cable(link.cable);
 }
@@ -257,6 +256,7 @@ void World::handle(const Event& event) {
 void World::arrive(const Event& event) {
     const MadBytes smp = pool_.take(event.smp);
     --under_way_;
+    if (!node_up_[event.who]) return;
     Agent& agent = agents_[event.who];
     gmps_.performance(event.who).count(event.port, PortCounter::rcv_packets);
     gmps_.performance(event.who).count(event.port, PortCounter::unicast_rcv_packets);

@@ -98,7 +98,7 @@ public:
     // Delivers a MAD to a node as if somebody there had sent it, on a lane of the caller's choice.
     void inject(uint32_t node, uint8_t port, uint8_t lane, const MadBytes& mad);
     void set_cable(uint32_t cable, bool is_up);
-    // Stops or starts a switch and its cables. A switch that starts has forgotten everything.
+    // Stops or starts a switch and its cables. A switch that stops forgets everything.
     void set_switch(uint32_t node, bool is_up);
     void set_loss(uint64_t per_million) { settings_.loss_per_million = per_million; }
 
