@@ -80,9 +80,13 @@ std::optional<ManagerMad> Manager::poll_transmit(base::Instant now) {
         const Repress repress = repress_.front();
         repress_.pop_front();
         request = {.node = fabric_.node_with(repress.lid, lids_), .attribute = wire::kSmpNotice};
-        if (request.node == kNone) return poll_transmit(now);  // it sends the trap again
-        out.mad = directed(request, repress.trap.transaction());
-        std::ranges::copy(repress.trap.data(), out.mad.data().begin());
+        const bool is_found = request.node != kNone;  // otherwise it sends the trap again
+        if (is_found) {
+            out.mad = directed(request, repress.trap.transaction());
+            std::ranges::copy(repress.trap.data(), out.mad.data().begin());
+        }
+        next_phase(now);  // a sweep waits until traps are repressed
+        if (!is_found) return poll_transmit(now);
     } else if (const auto next = window_.poll(now)) {
         request = next->request;
         if (request.is_congestion) {
@@ -155,7 +159,7 @@ void Manager::fill_data(const SmpRequest& request, MadBytes& smp) const {
 // --- receiving -----------------------------------------------------------------------------------
 
 void Manager::on_mad(base::Instant now, const MadBytes& mad) {
-    if (mad.is_smp() && mad.method() == wire::kMethodTrap) return take_trap(now, mad);
+    if (mad.is_smp() && mad.method() == wire::kMethodTrap) return take_trap(mad);
     if (mad.method() != wire::kMethodGetResp) return;
     const auto request = window_.take_answered(static_cast<uint32_t>(mad.transaction()));
     if (!request) return;
@@ -164,7 +168,7 @@ void Manager::on_mad(base::Instant now, const MadBytes& mad) {
     next_phase(now);
 }
 
-void Manager::take_trap(base::Instant now, const MadBytes& smp) {
+void Manager::take_trap(const MadBytes& smp) {
     ++counters_.traps;
     if (state_ != wire::kSmMaster) return;
     const auto notice = *wire::parse<wire::Notice>(smp.data());
@@ -181,7 +185,6 @@ void Manager::take_trap(base::Instant now, const MadBytes& smp) {
     is_dirty_ = true;
     // A manager appeared or left: it may have written.
     if (notice.trap_number == wire::kTrapCapabilityChanged) tables_.distrust();
-    if (phase_ == Phase::idle) poll_at_ = now;  // sweep after the trap is repressed
 }
 
 void Manager::take(base::Instant now, const SmpRequest& request, const MadBytes& mad) {
@@ -309,10 +312,9 @@ base::Instant Manager::next_deadline() const {
 
 void Manager::on_timer(base::Instant now) {
     // A lost request calls for another sweep, but a manager that does not answer is ignored.
-    for (const SmpRequest& request : window_.on_timer(now)) {
-        ++counters_.given_up;
-        if (request.attribute != wire::kSmpSmInfo) is_dirty_ = true;
-    }
+    const std::vector<SmpRequest> given_up = window_.on_timer(now);
+    for (const SmpRequest& request : given_up) is_dirty_ |= request.attribute != wire::kSmpSmInfo;
+    counters_.given_up += given_up.size();
     counters_.repeated = window_.repeated();
     if (now >= poll_at_ && phase_ == Phase::idle) {
         if (state_ == wire::kSmStandby) {
@@ -324,7 +326,7 @@ void Manager::on_timer(base::Instant now) {
             }
             window_.ask({.attribute = wire::kSmpSmInfo});
         } else if (state_ == wire::kSmMaster) {
-            if (is_dirty_ || ++looks_ >= settings_.looks_a_sweep) return begin_sweep(now);
+            if (++looks_ >= settings_.looks_a_sweep) return begin_sweep(now);
             poll_at_ = now + settings_.look_interval;
             // A light sweep: did a switch mark a change, or has one gone?
             for (uint32_t node = 0; node < fabric_.size(); ++node)
@@ -368,11 +370,9 @@ void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) 
 // --- the phases of a sweep -----------------------------------------------------------------------
 
 void Manager::next_phase(base::Instant now) {
-    if (phase_ == Phase::idle && state_ == wire::kSmMaster && window_.is_empty() &&
-        repress_.empty()) {
-        if (is_dirty_) return begin_sweep(now);
-        if (tables_.groups_changed() && plan_.is_made()) enter(Phase::write_groups, now);
-    }
+    if (phase_ == Phase::idle && !is_dirty_ && state_ == wire::kSmMaster && window_.is_empty() &&
+        tables_.groups_changed() && plan_.is_made())
+        enter(Phase::write_groups, now);
     while (phase_ != Phase::idle && window_.is_empty()) {
         switch (phase_) {
             case Phase::discover: enter(Phase::ask_managers, now); break;
@@ -392,11 +392,14 @@ void Manager::next_phase(base::Instant now) {
                 complete_ = fabric_;
                 enter(Phase::call_clients, now);
                 break;
-            case Phase::call_clients: return end_sweep(now);
+            case Phase::call_clients: end_sweep(now); break;
             case Phase::write_groups: phase_ = Phase::idle; break;
             case Phase::idle: break;
         }
     }
+    // Traps are repressed first: nodes repeat them, and each one calls for another sweep.
+    const bool may_sweep = phase_ == Phase::idle && state_ == wire::kSmMaster && repress_.empty();
+    if (may_sweep && is_dirty_) begin_sweep(now);
 }
 
 void Manager::enter(Phase phase, base::Instant) {
@@ -423,7 +426,6 @@ void Manager::end_sweep(base::Instant now) {
     ++activity_;
     looks_ = 0;
     poll_at_ = now + settings_.look_interval;
-    if (is_dirty_) begin_sweep(now);
 }
 
 void Manager::ask_managers() {

@@ -110,7 +110,7 @@ private:
     void take_switch(const SmpRequest& request, const MadBytes& smp);
     void take_port(const SmpRequest& request, const MadBytes& smp);
     void take_manager(const SmpRequest& request, const MadBytes& smp);
-    void take_trap(base::Instant now, const MadBytes& smp);
+    void take_trap(const MadBytes& smp);
     // While nodes are discovered, the path to the sender of a trap may not be known yet.
     bool can_repress() const { return !repress_.empty() && phase_ != Phase::discover; }
 
