@@ -314,8 +314,16 @@ void Manager::on_timer(base::Instant now) {
     // A lost request calls for another sweep, but a manager that does not answer is ignored.
     const std::vector<SmpRequest> given_up = window_.on_timer(now);
     for (const SmpRequest& request : given_up) is_dirty_ |= request.attribute != wire::kSmpSmInfo;
+    const bool is_late = !given_up.empty() || window_.repeated() != counters_.repeated;
     counters_.given_up += given_up.size();
     counters_.repeated = window_.repeated();
+    const bool is_sweeping = phase_ != Phase::idle && phase_ != Phase::hand_over;
+    // What changed may be on the way of all other requests, too. Rather than wait for each of them,
+    // the manager discovers ways around it.
+    if (is_late && is_dirty_ && is_sweeping && restarts_ < settings_.restarts) {
+        ++restarts_;
+        return begin_sweep(now);
+    }
     if (now >= poll_at_ && phase_ == Phase::idle) {
         if (state_ == wire::kSmStandby) {
             poll_at_ = now + settings_.poll_interval;
@@ -425,6 +433,7 @@ void Manager::end_sweep(base::Instant now) {
     if (!is_dirty_) is_new_master_ = false;
     ++activity_;
     looks_ = 0;
+    restarts_ = 0;
     poll_at_ = now + settings_.look_interval;
 }
 

@@ -1,6 +1,7 @@
 // A subnet manager (IBTA vol 1, 14.4). It finds the nodes of a fabric port by port, assigns LIDs,
 // routes, writes tables and brings links up. It sweeps again when a trap reports a change or an SMP
-// stays unanswered. It yields to another manager, and takes over from one that has failed.
+// stays unanswered. If both happen amid a sweep, it begins anew. It yields to another manager, and
+// takes over from one that has failed.
 //
 //   in :  start(now), on_mad(now, mad), on_control(now, control), on_timer(now), set_groups()
 //   out:  poll_transmit(now), next_deadline(), info()
@@ -145,7 +146,8 @@ private:
 
     base::Instant poll_at_ = base::Instant::never();
     uint8_t polls_lost_ = 0;
-    uint8_t looks_ = 0;  // since the last sweep
+    uint8_t looks_ = 0;     // since the last sweep
+    uint8_t restarts_ = 0;  // since a sweep was completed
     uint32_t activity_ = 0;
     std::vector<uint8_t> master_path_;  // the path to the master, for a standby
 };

@@ -127,6 +127,27 @@ TEST(sweep, ends_though_it_takes_longer_than_traps_wait) {
     }
 }
 
+// A window of requests by way of the dead switch is waited for once, and not to the last retry.
+TEST(sweep, begins_anew_when_a_switch_dies_amid_it) {
+    const topology::Graph graph = graph_of("fat-tree:k=8");
+    for (const char* const spine : {"spine0", "spine5", "core0", "core5"}) {
+        World world(graph, {});
+        world.start_manager(world.add_manager(graph.endpoints()[0], {}));
+        ASSERT_TRUE(world.run_until_at_rest(seconds(10)));
+        const uint64_t sweeps = world.manager(0).counters().sweeps;
+        world.set_cable(static_cast<uint32_t>(graph.cables.size() - 1), false);
+        world.run_until(world.now() + base::Duration{5'000'000'000});
+        ASSERT_FALSE(world.manager(0).is_at_rest());
+        world.set_switch(switch_named(graph, spine), false);
+        const base::Instant death = world.now();
+        while (!world.reach().is_whole() && world.now() < death + base::Duration{seconds(9).ps})
+            world.run_until(world.now() + base::Duration{10'000'000'000});
+        EXPECT_LT((world.now() - death).ps, 400'000'000'000) << spine;
+        EXPECT_TRUE(world.run_until_at_rest(world.now() + base::Duration{seconds(5).ps})) << spine;
+        EXPECT_LE(world.manager(0).counters().sweeps - sweeps, 5u) << spine;
+    }
+}
+
 // OpenSM looks every 10 s. Here every seventh look is a full sweep.
 TEST(sweep, looks_at_switches_alone_while_nothing_changes) {
     const topology::Graph graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
