@@ -3,6 +3,7 @@
 // of them has its data first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
