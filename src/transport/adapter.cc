@@ -63,8 +63,10 @@ void Adapter::on_timer(Instant now) {
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
     const auto payload = qp.may_answer() ? plan_response(core_, qp, now) : std::nullopt;
-    // An acknowledgement of another lane goes when that lane accepts it (send_answer()).
-    const bool is_of_other_lane = payload == 0u && qp.in_answer_list && qp.answer_lane != qp.lane;
+    // An acknowledgement of another lane goes when that lane accepts it (send_answer()). Behind the
+    // data of a READ, it is in the list of that lane no more.
+    const bool is_of_other_lane = payload == 0u && core_.answer_lane_of(qp) != qp.lane;
+    if (is_of_other_lane) core_.wake_to_answer(qp);
     if (payload && !is_of_other_lane) {
         if (!response_fits(core_, qp, *payload, room)) return Turn::does_not_fit;
         if (*payload != 0 && qp.requester.next_allowed > now) {

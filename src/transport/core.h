@@ -256,8 +256,11 @@ public:
     void wake_to_answer(QueuePair& qp) {
         if (qp.in_answer_list) return;
         qp.in_answer_list = true;
-        qp.answer_lane = config.lane_of_level[qp.answer_level & 0xf];
+        qp.answer_lane = answer_lane_of(qp);
         answering.push(qp.answer_lane, index_of(qp.number), queue_pairs_);
+    }
+    uint8_t answer_lane_of(const QueuePair& qp) const {
+        return config.lane_of_level[qp.answer_level & 0xf];
     }
     // Answers travel on this level from now on, also one that waits.
     void change_answer_level(QueuePair& qp, uint8_t level);

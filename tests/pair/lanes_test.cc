@@ -97,6 +97,27 @@ TEST(Lanes, an_acknowledgement_that_waits_goes_behind_the_read_that_came_since) 
     EXPECT_EQ(pair.client.completions_waiting(), 2u);
 }
 
+// Where packets may overtake one another, acknowledgements of a READ's queue pair travel apart too.
+// The data goes in the turn of its own lane, and the acknowledgement behind it waits for the other.
+TEST(Lanes, an_acknowledgement_behind_the_data_of_a_read_needs_room_in_its_own_lane) {
+    Pair pair({.loss = LossPolicy::selective_repeat,
+               .delivery = Delivery::placed,
+               .notifications = {.service_level = 6},
+               .answers_apart = true});
+    pair.server.lanes.room_bytes[0] = pair.server.lanes.room_bytes[6] = 0;
+    pair.client.post({.work = Work::read, .length = 100});
+    pair.client.post({.work = Work::write, .length = 100});
+    pair.run(10_us);
+    pair.server.lanes.room_bytes[0] = UINT32_MAX;
+    pair.run(10_us);
+    EXPECT_EQ(levels_of(pair, Operation::read_response_only), (Levels{0}));
+    EXPECT_EQ(levels_of(pair, Operation::acknowledge), (Levels{}));
+    pair.server.lanes = Lanes::open();
+    pair.run();
+    EXPECT_EQ(levels_of(pair, Operation::acknowledge), (Levels{6}));
+    EXPECT_EQ(pair.client.completions_waiting(), 2u);
+}
+
 TEST(Lanes, queue_pairs_of_one_lane_take_turns) {
     Pair pair;
     const auto qps = add_levels(pair, {4, 4, 4});
