@@ -189,6 +189,7 @@ void make_response(Core& core, QueuePair& qp, Packet& packet) {
         return make_ack(core, qp, packet);
     }
     begin_packet(qp, answer.next_psn, operation_of(answer), packet);
+    if (length == 0) choose_answer_lane(core, qp, packet);  // small, as an acknowledgement
     packet.payload_length = length;
     if (length != 0 && answer.grant.host != nullptr)
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));

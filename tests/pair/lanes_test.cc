@@ -118,6 +118,20 @@ TEST(Lanes, an_acknowledgement_behind_the_data_of_a_read_needs_room_in_its_own_l
     EXPECT_EQ(pair.client.completions_waiting(), 2u);
 }
 
+TEST(Lanes, an_answer_without_data_needs_room_in_the_lane_of_acknowledgements) {
+    Pair pair({.loss = LossPolicy::selective_repeat,
+               .delivery = Delivery::placed,
+               .notifications = {.service_level = 6},
+               .answers_apart = true});
+    pair.server.lanes.room_bytes[6] = 0;
+    pair.client.post({.work = Work::read, .length = 0});
+    pair.run(10_us);
+    EXPECT_EQ(pair.wire.count_to(pair.client.endpoint), 0u);
+    pair.server.lanes = Lanes::open();
+    pair.run();
+    EXPECT_EQ(levels_of(pair, Operation::read_response_only), (Levels{6}));
+}
+
 TEST(Lanes, queue_pairs_of_one_lane_take_turns) {
     Pair pair;
     const auto qps = add_levels(pair, {4, 4, 4});
