@@ -17,8 +17,7 @@ _NO_METHOD = re.compile(r"(?:using|friend|static_assert|typedef|enum|struct|clas
 _METHOD = re.compile(r"(operator\S+|~?\w+)\s*\(")
 
 # Classes that are larger still. Each shrinks, or has its reason here. None may be added.
-_KNOWN = {
-}
+_KNOWN = {}
 
 
 def _end_of(text, start):
