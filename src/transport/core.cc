@@ -118,7 +118,7 @@ void Core::change_answer_level(QueuePair& qp, uint8_t level) {
     wake_to_answer(qp);
 }
 
-// Unless the list is that of its lane.
+// Takes the queue pair out of a ready list that is not that of its lane.
 void Core::leave_line(QueuePair& qp) {
     if (lane_of(qp) == qp.lane) return;
     ready.remove(qp.lane, index_of(qp.number), queue_pairs_);

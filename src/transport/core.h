@@ -246,7 +246,8 @@ public:
         qp.lane = lane_of(qp);
         ready.push(qp.lane, index_of(qp.number), queue_pairs_);
     }
-    // The same where the next packet may have another lane than the one before it.
+    // The same after something was posted: the queue pair may be in line for a lane that its next
+    // packet does not take.
     void wake_on_its_lane(QueuePair& qp) {
         if (qp.type >= QpType::ud && qp.in_ready_list) leave_line(qp);
         wake(qp);
