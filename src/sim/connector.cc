@@ -231,6 +231,7 @@ fabric::Group::Member Connector::receive_from(uint32_t address, uint32_t endpoin
     const End peer{member.host, address};
     member.qpn = create(member.host, 1, kReceives, Service::unreliable);
     connect(member, peer, 0, 0, Service::unreliable);
+    member.host.adapter().queue_pairs().keep_marks_to_itself(member.qpn);
     post_receives(member.host, member.qpn);
     return {endpoint, member.qpn, {member.host.user().key()}};
 }

@@ -172,6 +172,10 @@ void QueuePairs::set_congestion_control(Qpn qpn, const CongestionControl& contro
     if (control.algorithm == Algorithm::plugin) begin_plugin(*qp);
 }
 
+void QueuePairs::keep_marks_to_itself(Qpn qpn) {
+    if (QueuePair* qp = core_.find(qpn)) qp->responder.next_notification = Instant::never();
+}
+
 // A flow's number is the same in every run: the end point and the queue pair number.
 void QueuePairs::begin_plugin(QueuePair& qp) {
     const uint64_t number = uint64_t{core_.config.endpoint.value} << 24 | qp.number.value;

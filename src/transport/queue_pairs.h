@@ -39,6 +39,9 @@ public:
     void forget_completions(Qpn qpn);
 
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
+    // From now on it tells nobody that the network marked its packets: its peer is a group of a
+    // switch, where a notification would look like one more part of a sum.
+    void keep_marks_to_itself(Qpn qpn);
     // The flow whose plug-in failed first; nullptr if none did. Checks all flows.
     const PluginFlow* failed_plugin();
     // Sets this queue pair's loss policy, if it differs from the adapter's configuration; its peer

@@ -102,5 +102,24 @@ TEST(Properties, faster_links_and_shorter_cables_make_no_ring_slower) {
     }
 }
 
+// Nobody can be told of a mark on a sum: it has many senders, and their peer is the switch.
+TEST(Properties, sums_end_where_each_packet_is_marked) {
+    workload::CollectiveOptions options;
+    options.bytes = 1 << 20;
+    options.algorithm = Algorithm::in_switch;
+    sim::Setup setup = setup_of({.scale_up = "nvlink4", .servers = 1, .gpus = 4}, options);
+    const Duration unmarked = time_of(setup);
+    sim::Setup inside = *setup.scale_up;
+    inside.fabric.marking = fabric::Marking::fecn;
+    inside.fabric.fecn.threshold_bytes = 0;
+    inside.fabric.fecn.marking_rate = 0;
+    setup.scale_up = std::make_shared<sim::Setup>(inside);
+    const sim::Result result = run(setup);
+    EXPECT_TRUE(result.phases[0].finished);
+    EXPECT_GT(result.scale_up->totals.ecn_marked, 0u);
+    EXPECT_EQ(result.scale_up->totals.cnps, 0u);
+    EXPECT_EQ(result.phases[0].end - result.phases[0].begin, unmarked);
+}
+
 }  // namespace
 }  // namespace tulle::collectives

@@ -157,6 +157,16 @@ TEST(Notify, notifications_go_ahead_of_data_in_their_own_lane) {
     EXPECT_TRUE(is_notification(packet));
 }
 
+TEST(Notify, a_queue_pair_can_keep_marks_to_itself) {
+    Pair pair({.type = QpType::uc});
+    pair.server.adapter.queue_pairs().keep_marks_to_itself(pair.server.qpn);
+    pair.wire.change(mark_data);
+    pair.client.post({.work = Work::write, .length = 10'000});
+    pair.run();
+    EXPECT_GT(pair.server.counters().np_ecn_marked_roce_packets, 0u);
+    EXPECT_EQ(pair.server.counters().np_cnp_sent, 0u);
+}
+
 TEST(Notify, notifications_of_a_lane_that_stays_closed_do_not_pile_up) {
     Pair pair({.notifications = {.interval = 0_us}});
     Packet marked = pair.forged(pair.server, Operation::send_only, Psn{0x10'0000}, 8);
