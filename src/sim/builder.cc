@@ -102,7 +102,7 @@ const fabric::Settings* Builder::own_settings(uint32_t node) {
     if (!wiring_.settings_of(node).node.buffer_holds_all)
         return wiring_.has_own_settings(node) ? &wiring_.settings_of(node) : nullptr;
     fabric::Settings own = wiring_.settings_of(node);
-    own.node.buffer_bytes -= wiring_.reserved_bytes(node);
+    own.node.buffer_bytes = wiring_.shared_bytes(node);
     return &network_->switch_settings_.emplace_back(own);
 }
 

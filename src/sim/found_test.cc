@@ -90,6 +90,22 @@ TEST(Found, credits_that_would_never_be_renewed_are_refused) {
     EXPECT_NE(built.error().message.find("never comes"), std::string::npos);
 }
 
+TEST(Found, a_switch_whose_queues_take_no_packet_is_refused) {
+    auto setup = star(2);
+    setup.host.mtu = 4096;
+    setup.fabric.node.buffer_bytes = 20'000;
+    setup.fabric.pfc.alpha_numerator = 3;
+    setup.fabric.pfc.alpha_denominator = 16;  // 3,750 bytes
+    setup.flows = {flow(0, 1, 1 << 20)};
+    const auto built = Simulation::build(setup, 1);
+    ASSERT_FALSE(built);
+    EXPECT_NE(built.error().message.find("an empty queue of switch0 cannot take a packet"),
+              std::string::npos)
+        << built.error().message;
+    setup.fabric.pfc.alpha_numerator = 4;
+    EXPECT_TRUE(Simulation::build(setup, 1));
+}
+
 TEST(Found, a_pause_holds_up_the_lane_that_the_dscp_names) {
     auto setup = star(3);
     setup.fabric.flow_control = fabric::FlowControl::pfc;

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "cluster/framing.h"
+#include "fabric/buffer.h"
 #include "fabric/credits.h"
 #include "fabric/time_tree.h"
 
@@ -24,6 +25,7 @@ public:
 
 private:
     std::optional<Error> check_fabric() const;
+    std::optional<Error> check_room(uint32_t node) const;
     std::optional<Error> check_flows() const;
     std::optional<Error> check_faults() const;
     std::optional<Error> check_paths() const;
@@ -52,16 +54,9 @@ std::optional<Error> SetupCheck::check_fabric() const {
         if (wiring_.delay_of(cable).ps <= 0)
             return Error{"a cable of " + setup_.graph.nodes[cable.a.node].name +
                          " has no delay: give it one, such as 'delay: 10ns'"};
-    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
-        const fabric::SwitchSettings& own = wiring_.settings_of(node).node;
-        if (setup_.graph.nodes[node].is_host() || !own.buffer_holds_all) continue;
-        if (wiring_.reserved_bytes(node) + setup_.host.mtu >= own.buffer_bytes)
-            return Error{"the buffer of " + setup_.graph.nodes[node].name + " is " +
-                         base::bytes_to_string(own.buffer_bytes) +
-                         ", and reserves and headroom of its ports take " +
-                         base::bytes_to_string(wiring_.reserved_bytes(node)) +
-                         " of it: give it more"};
-    }
+    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
+        if (!setup_.graph.nodes[node].is_host())
+            if (auto error = check_room(node)) return error;
     const fabric::Settings& f = setup_.fabric;
     if (f.back_pressure.above_bytes != 0 && (f.flow_control == fabric::FlowControl::credits ||
                                              (f.flow_control == fabric::FlowControl::pfc &&
@@ -83,6 +78,25 @@ std::optional<Error> SetupCheck::check_fabric() const {
                      " cannot take a packet and wait for a credit update: give it " +
                      base::bytes_to_string(packet + f.credits.update_bytes) + " at least"};
     return std::nullopt;
+}
+
+// Whether a switch has room for a packet. Without it a sender that knows no timeout would send the
+// first one again without end.
+std::optional<Error> SetupCheck::check_room(uint32_t node) const {
+    const fabric::Settings& own = wiring_.settings_of(node);
+    const std::string& name = setup_.graph.nodes[node].name;
+    if (own.node.buffer_holds_all &&
+        wiring_.reserved_bytes(node) + setup_.host.mtu >= own.node.buffer_bytes)
+        return Error{"the buffer of " + name + " is " +
+                     base::bytes_to_string(own.node.buffer_bytes) +
+                     ", and reserves and headroom of its ports take " +
+                     base::bytes_to_string(wiring_.reserved_bytes(node)) + " of it: give it more"};
+    if (own.flow_control != fabric::FlowControl::none) return std::nullopt;
+    const uint32_t packet = cluster::Framing(own).room_for_any(setup_.host.mtu);
+    if (fabric::Buffer(own, wiring_.shared_bytes(node)).admit_lossy(0, packet)) return std::nullopt;
+    return Error{"an empty queue of " + name + " cannot take a packet, which has up to " +
+                 base::bytes_to_string(packet) +
+                 ": give the switch more buffer, a larger alpha or a larger port_buffer"};
 }
 
 std::optional<Error> SetupCheck::check_flows() const {

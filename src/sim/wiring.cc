@@ -102,6 +102,11 @@ uint64_t Wiring::reserved_bytes(uint32_t node) const {
     return bytes;
 }
 
+uint64_t Wiring::shared_bytes(uint32_t node) const {
+    const fabric::SwitchSettings& own = settings_of(node).node;
+    return own.buffer_bytes - (own.buffer_holds_all ? reserved_bytes(node) : 0);
+}
+
 std::vector<fabric::EcnSettings> Wiring::marking_of(uint32_t node) const {
     std::vector<fabric::EcnSettings> ecn;
     const fabric::EcnSettings& usual = settings_of(node).ecn;

@@ -31,6 +31,7 @@ public:
     const fabric::Settings& settings_of(uint32_t node) const;
     bool has_own_settings(uint32_t node) const { return overrides_[node] != nullptr; }
     uint64_t reserved_bytes(uint32_t node) const;
+    uint64_t shared_bytes(uint32_t node) const;  // of a switch's buffer
     // By port; empty: that of the settings for all.
     std::vector<fabric::EcnSettings> marking_of(uint32_t node) const;
     uint32_t first_switch() const;
