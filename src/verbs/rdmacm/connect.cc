@@ -133,6 +133,7 @@ int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     request.path_mtu = id.path.mtu;
     request.qpn = wire::Qpn{id.own_qpn};
     request.starting_psn = wire::Psn{id.receive_psn};
+    if (id.shown.qp_type == IBV_QPT_XRC_SEND) request.transport = transport::CmTransport::xrc;
     request.srq = id.has_srq;
     request.end_to_end_flow_control = param != nullptr && param->flow_control != 0;
     request.responder_resources = id.responder_resources;

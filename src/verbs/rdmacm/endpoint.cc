@@ -7,9 +7,10 @@
 namespace tulle::verbs {
 namespace {
 
+// Once nothing of the id uses them.
 void destroy_queues(Id& id) {
     rdma_cm_id& shown = id.shown;
-    if (!id.owns_cqs) return;
+    if (!id.owns_cqs || shown.qp != nullptr || shown.srq != nullptr) return;
     if (shown.recv_cq != nullptr) ibv_destroy_cq(shown.recv_cq);
     if (shown.send_cq != nullptr && shown.send_cq != shown.recv_cq) ibv_destroy_cq(shown.send_cq);
     if (shown.recv_cq_channel != nullptr) ibv_destroy_comp_channel(shown.recv_cq_channel);
@@ -20,26 +21,44 @@ void destroy_queues(Id& id) {
     id.owns_cqs = false;
 }
 
-// Completion queues for a program that passed none.
-int create_queues(Id& id, const ibv_qp_init_attr_ex& a) {
+int create_queue(Id& id, uint32_t entries, ibv_comp_channel*& channel, ibv_cq*& queue) {
     rdma_cm_id& shown = id.shown;
-    if (a.recv_cq == nullptr) {
-        shown.recv_cq_channel = ibv_create_comp_channel(shown.verbs);
-        if (shown.recv_cq_channel == nullptr) return ENOMEM;
-        id.owns_cqs = true;
-        const int entries = std::max(1, static_cast<int>(a.cap.max_recv_wr));
-        shown.recv_cq = ibv_create_cq(shown.verbs, entries, &shown, shown.recv_cq_channel, 0);
-        if (shown.recv_cq == nullptr) return ENOMEM;
+    channel = ibv_create_comp_channel(shown.verbs);
+    if (channel == nullptr) return ENOMEM;
+    id.owns_cqs = true;
+    queue = ibv_create_cq(shown.verbs, std::max(1, static_cast<int>(entries)), &shown, channel, 0);
+    return queue == nullptr ? ENOMEM : 0;
+}
+
+int create_receive_queue(Id& id, uint32_t entries) {
+    return create_queue(id, entries, id.shown.recv_cq_channel, id.shown.recv_cq);
+}
+
+// Completion queues for a program that passed none. What a target of XRC receives completes in the
+// queue of its shared receive queue.
+int create_queues(Id& id, const ibv_qp_init_attr_ex& a) {
+    if (a.qp_type == IBV_QPT_XRC_RECV) return 0;
+    if (a.recv_cq == nullptr && a.qp_type != IBV_QPT_XRC_SEND)
+        if (const int error = create_receive_queue(id, a.cap.max_recv_wr)) return error;
+    if (a.send_cq != nullptr) return 0;
+    return create_queue(id, a.cap.max_send_wr, id.shown.send_cq_channel, id.shown.send_cq);
+}
+
+// A shared receive queue of XRC has a domain and a completion queue: the id's, if none is given.
+int complete_for_xrc(Id& id, ibv_srq_init_attr_ex& a) {
+    if ((a.comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || a.xrcd == nullptr)
+        a.xrcd = Manager::of(id).xrc_domain();
+    if ((a.comp_mask & IBV_SRQ_INIT_ATTR_CQ) == 0 || a.cq == nullptr) {
+        if (id.shown.recv_cq == nullptr)
+            if (const int error = create_receive_queue(id, a.attr.max_wr)) return error;
+        a.cq = id.shown.recv_cq;
     }
-    if (a.send_cq == nullptr) {
-        shown.send_cq_channel = ibv_create_comp_channel(shown.verbs);
-        if (shown.send_cq_channel == nullptr) return ENOMEM;
-        id.owns_cqs = true;
-        const int entries = std::max(1, static_cast<int>(a.cap.max_send_wr));
-        shown.send_cq = ibv_create_cq(shown.verbs, entries, &shown, shown.send_cq_channel, 0);
-        if (shown.send_cq == nullptr) return ENOMEM;
-    }
+    a.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     return 0;
+}
+
+bool is_xrc(const rdma_cm_id& shown) {
+    return shown.qp_type == IBV_QPT_XRC_SEND || shown.qp_type == IBV_QPT_XRC_RECV;
 }
 
 }  // namespace
@@ -55,6 +74,11 @@ TULLE_EXPORT int rdma_create_qp_ex(rdma_cm_id* shown, ibv_qp_init_attr_ex* wante
     if ((a.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || a.pd == nullptr) {
         a.comp_mask |= IBV_QP_INIT_ATTR_PD;
         a.pd = shown->pd != nullptr ? shown->pd : Manager::of(id_of(shown)).domain();
+    }
+    const bool has_target = (a.comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && a.xrcd != nullptr;
+    if (a.qp_type == IBV_QPT_XRC_RECV && !has_target) {
+        a.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+        a.xrcd = Manager::of(id).xrc_domain();
     }
     if (const int error = create_queues(id, a)) {
         destroy_queues(id);
@@ -112,8 +136,16 @@ TULLE_EXPORT int rdma_create_srq_ex(rdma_cm_id* shown, ibv_srq_init_attr_ex* att
         attributes->pd = shown->pd != nullptr ? shown->pd : Manager::of(id_of(shown)).domain();
         attributes->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
     }
+    if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 &&
+        attributes->srq_type == IBV_SRQT_XRC)
+        if (const int error = complete_for_xrc(id_of(shown), *attributes))
+            return refuse_call(error);
     shown->srq = ibv_create_srq_ex(attributes->pd->context, attributes);
-    if (shown->srq == nullptr) return -1;
+    if (shown->srq == nullptr) {
+        const int error = errno;
+        destroy_queues(id_of(shown));
+        return refuse_call(error);
+    }
     if (shown->pd == nullptr) shown->pd = attributes->pd;
     return 0;
 }
@@ -123,7 +155,7 @@ TULLE_EXPORT int rdma_create_srq(rdma_cm_id* shown, ibv_pd* pd, ibv_srq_init_att
     extended.srq_context = attributes->srq_context;
     extended.attr = attributes->attr;
     extended.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-    extended.srq_type = IBV_SRQT_BASIC;
+    extended.srq_type = is_xrc(*shown) ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
     extended.pd = pd;
     return rdma_create_srq_ex(shown, &extended);
 }
@@ -132,6 +164,7 @@ TULLE_EXPORT void rdma_destroy_srq(rdma_cm_id* shown) {
     if (shown->srq == nullptr) return;
     ibv_destroy_srq(shown->srq);
     shown->srq = nullptr;
+    destroy_queues(id_of(shown));
 }
 
 TULLE_EXPORT int rdma_create_ep(rdma_cm_id** result, rdma_addrinfo* where, ibv_pd* pd,

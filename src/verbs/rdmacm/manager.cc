@@ -1,5 +1,6 @@
 #include "verbs/rdmacm/manager.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/random.h>
 
@@ -82,6 +83,7 @@ void Manager::after_fork_in_child() {
 void Manager::abandon() {
     context_ = nullptr;
     domain_ = nullptr;
+    xrc_domain_ = nullptr;
     (void)engine_.release();
     ids_.clear();
     ears_.clear();
@@ -170,6 +172,16 @@ ibv_pd* Manager::domain() {
     const std::lock_guard guard(opening_);
     if (domain_ == nullptr) domain_ = ibv_alloc_pd(context_);
     return domain_;
+}
+
+ibv_xrcd* Manager::xrc_domain() {
+    if (context() == nullptr) return nullptr;
+    const std::lock_guard guard(opening_);
+    ibv_xrcd_init_attr own{.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+                           .fd = -1,
+                           .oflags = O_CREAT};
+    if (xrc_domain_ == nullptr) xrc_domain_ = ibv_open_xrcd(context_, &own);
+    return xrc_domain_;
 }
 
 bool Manager::set_peer(Id& id, uint32_t peer, uint8_t its_port) {
@@ -335,19 +347,15 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
 void Manager::on_gone(uint32_t peer) {
     for (Id* id : ids_)
         if (id->peer == peer) id->is_peer_gone = true;
-    (void)is_done([&] { lose(peer); });
+    (void)is_done([&] { engine_->lose_endpoint(peer); });
     drain();
-}
-
-void Manager::lose(uint32_t peer) {
-    engine_->lose_endpoint(peer);
 }
 
 // Peers whose end was not reported yet for lack of memory.
 void Manager::lose_peers() {
     for (Id* id : ids_) {
         if (!id->is_peer_gone) continue;
-        lose(id->peer);
+        engine_->lose_endpoint(id->peer);
         id->peer = kNobody;
         id->is_peer_gone = false;
     }

@@ -33,7 +33,9 @@ public:
 
     // Opens the device; nullptr and errno if that fails.
     ibv_context* context();
-    ibv_pd* domain();  // the default domain of ids
+    // The default domains of ids.
+    ibv_pd* domain();
+    ibv_xrcd* xrc_domain();
     const Bridge& bridge() const { return *bridge_; }
 
     class Guard {
@@ -101,7 +103,6 @@ private:
     template <class Work>
     static bool is_done(Work&& work) noexcept;
     void on_gone(uint32_t peer);
-    void lose(uint32_t peer);
     void lose_peers();
 
     // The service at which the engine listens for an id.
@@ -114,6 +115,7 @@ private:
     const Bridge* bridge_ = nullptr;
     ibv_context* context_ = nullptr;
     ibv_pd* domain_ = nullptr;
+    ibv_xrcd* xrc_domain_ = nullptr;
     std::unique_ptr<transport::ConnectionManager> engine_;
     base::RandomStream random_{{}};
     std::mutex opening_;
