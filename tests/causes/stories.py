@@ -315,6 +315,11 @@ profile: ib-ndr
 gpus: {slow: [{gpus: [5], compute: 2}]}
 work: [{job: {steps: [{compute: 200us}, {all_reduce: {bytes: 4MiB}}]}}]
 """),
+    ("step_of_equal_ranks", "software", "", "cause", """
+topology: star:8
+profile: ib-ndr
+work: [{training: {model: llama3-8b, gpus: 8, tp: 2, pp: 2, micro_batches: 4}}]
+"""),
     ("two_lossy_cables", "lossy_cable", "h1", "cause", """
 topology: star:4
 profile: roce-v2-400g-pfc-only

@@ -27,6 +27,16 @@ Duration computing_of(const sim::Setup& setup, const workload::Task& task) {
     return task.duration * setup.ranks[task.rank].compute_permille / 1000;
 }
 
+// How much of a rank's time is above that of the usual one, the median.
+double part_above_usual(const std::map<uint32_t, Duration>& time_of, uint32_t rank) {
+    std::vector<Duration> sorted;
+    for (const auto& [any, time] : time_of) sorted.push_back(time);
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::ranges::nth_element(sorted, middle);
+    const auto own = static_cast<double>(time_of.at(rank).ps);
+    return own == 0 ? 0 : std::max(0.0, 1 - static_cast<double>(middle->ps) / own);
+}
+
 }  // namespace
 
 CauseKind Investigation::why_it_does_not_take(uint32_t node) const {
@@ -110,6 +120,7 @@ std::optional<std::string> Investigation::what_cuts_off_the_chain() const {
 void Investigation::explain_ranks() {
     for (const auto& [rank, time] : software_)
         if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
+    const Computing by_phase = computing_by_phase();
     for (const auto& [rank, time] : computing_) {
         if (const std::string target = storage_at(rank); !target.empty()) {
             // Shared GPU memory has a port inside the server, and the adapter of the first GPU.
@@ -119,7 +130,7 @@ void Investigation::explain_ranks() {
                           : fmt::format("the drives of {} are busy", target));
             continue;
         }
-        const Duration computed = excess_of(rank);
+        const Duration computed = excess_of(rank, by_phase);
         const Duration software = slow_software_of(rank);
         nowhere_[ShareKind::software] -= software;
         add(CauseKind::slow_rank, fmt::format("rank {}", rank), computed + software,
@@ -143,23 +154,34 @@ std::string Investigation::storage_at(uint32_t rank) const {
     return graph.nodes[graph.endpoints()[facts_.setup.ranks[rank].endpoint]].name;
 }
 
-Duration Investigation::excess_of(uint32_t rank) const {
-    std::map<uint32_t, std::vector<Duration>> by_phase;
+// How long each rank computes in each phase. Tasks of a phase differ: a backward pass takes longer
+// than a forward one. What tells a slow rank is the sum of its own beside those of the others.
+Investigation::Computing Investigation::computing_by_phase() const {
+    Computing by_phase;
     for (const workload::Task& task : facts_.setup.program.tasks())
-        if (is_computing(task)) by_phase[task.phase].push_back(computing_of(facts_.setup, task));
+        if (is_computing(task))
+            by_phase[task.phase][task.rank] += computing_of(facts_.setup, task);
     for (const workload::GeneratedPhase& phase : facts_.setup.program.generated)
-        for (uint32_t i = 0; i < phase.placement->size() && !phase.is_launch; ++i)
-            by_phase[phase.phase].push_back(computing_of(
-                facts_.setup, {.rank = (*phase.placement)[i].rank, .duration = phase.computing}));
+        for (uint32_t i = 0; i < phase.placement->size() && !phase.is_launch; ++i) {
+            const uint32_t rank = (*phase.placement)[i].rank;
+            by_phase[phase.phase][rank] +=
+                computing_of(facts_.setup, {.rank = rank, .duration = phase.computing});
+        }
+    return by_phase;
+}
+
+// The part of a rank's computing on the chain that the usual rank of the same phase would save.
+Duration Investigation::excess_of(uint32_t rank, const Computing& by_phase) const {
+    std::map<uint32_t, double> parts;  // by phase: of the rank's time, what is too much
     Duration excess{};
     for (const sim::ChainLink& link : account_.chain) {
         if (!link.is_task) continue;
         const workload::Task task = sim::task_of(facts_.setup.program, link);
         if (!is_computing(task) || task.rank != rank) continue;
-        auto& durations = by_phase[task.phase];
-        std::sort(durations.begin(), durations.end());
-        excess += std::max(Duration{},
-                           computing_of(facts_.setup, task) - durations[durations.size() / 2]);
+        const auto [part, is_new] = parts.try_emplace(task.phase, 0.0);
+        if (is_new) part->second = part_above_usual(by_phase.at(task.phase), rank);
+        const auto time = static_cast<double>(computing_of(facts_.setup, task).ps);
+        excess += Duration{static_cast<int64_t>(time * part->second)};
     }
     return excess;
 }
