@@ -155,7 +155,12 @@ Finding of_host(const Facts& facts, const Root& root) {
                         facts.names.lane(root.lane), held_up_text(facts, root))};
 }
 
-std::string joined(const std::vector<std::string>& names) {
+// A step repeats its phases; each name is said once.
+std::string joined(const std::vector<std::string>& all) {
+    std::vector<std::string> names;
+    std::set<std::string_view> seen;
+    for (const std::string& name : all)
+        if (seen.insert(name).second) names.push_back(name);
     std::string text;
     for (size_t i = 0; i < std::min(names.size(), kMostNamed); ++i)
         text.append(i == 0 ? "" : ", ").append(names[i]);
