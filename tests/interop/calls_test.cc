@@ -550,7 +550,7 @@ TEST_F(Calls, a_program_writes_an_event_of_its_own) {
 
 // One thread takes and frees events as soon as it sees them, while another one makes more.
 TEST_F(Calls, an_event_may_be_gone_as_soon_as_it_is_seen) {
-    constexpr int kEvents = 20'000;
+    constexpr int kEvents = 200'000;
     constexpr auto kUser = static_cast<rdma_cm_event_type>(18);
     auto* write = newer<int(rdma_cm_id*, rdma_cm_event_type, int, uint64_t)>("rdma_write_cm_event",
                                                                              "RDMACM_1.4");

@@ -273,9 +273,9 @@ DEFECTS = {
         "clients_test",
     ),
     "a killed client keeps its connection": (
-        "src/verbs/rdmacm/manager.cc",
-        "    (void)is_done([&] { engine_->lose_endpoint(peer); });\n",
-        "    (void)is_done([&] { engine_->lose_endpoint(peer == kNobody ? peer : kNobody); });\n",
+        "src/transport/cm/gone.cc",
+        "        cm::lose(desk_, *desk_.table.find(handle));\n",
+        "        (void)handle;\n",
         "clients_test",
     ),
     "a stream takes any number of announced buffers": (
