@@ -45,6 +45,13 @@ public:
         if (!world_.run_until_settled(Instant{} + kMostBringUp) ||
             !world_.run_until_at_rest(Instant{} + kMostBringUp))
             return base::Error{"the subnet manager does not bring the fabric up in ten minutes"};
+        while (silent_host() != kNone && world_.now() < Instant{} + kMostBringUp) {
+            world_.run_until(world_.manager(0).next_deadline());
+            world_.run_until_at_rest(Instant{} + kMostBringUp);
+        }
+        if (const uint32_t silent = silent_host(); silent != kNone)
+            return base::Error{"host '" + graph_.nodes[silent].name +
+                               "' does not answer the subnet manager in ten minutes"};
         history_.way = world_.manager(0).plan().engine_name();
         history_.bring_up = world_.now() - Instant{};
         history_.bring_up_messages = world_.smps();
@@ -95,6 +102,13 @@ private:
         settings.priority = priority;
         settings.engine = engine_of(settings_.engine);
         world_.start_manager(world_.add_manager(endpoints_[endpoint], settings));
+    }
+
+    // A host that the manager has not found; kNone: there is none.
+    uint32_t silent_host() const {
+        const auto host = std::ranges::find_if(
+            endpoints_, [&](uint32_t node) { return world_.agent(node).lid() == 0; });
+        return host == endpoints_.end() ? kNone : *host;
     }
 
     void apply(const Disturbance& disturbance) {

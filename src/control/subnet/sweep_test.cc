@@ -75,6 +75,20 @@ TEST(Sweep, says_which_ports_its_packets_leave_and_when) {
     EXPECT_LE(of_manager, history.repairs[0].messages);
 }
 
+TEST(Sweep, names_a_host_that_never_answers) {
+    const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=2");
+    const uint32_t silent = graph.endpoints().back();
+    constexpr uint64_t kAll = 1'000'000'000'000;
+    std::vector<std::array<uint64_t, 2>> losses;
+    for (const topology::Cable& cable : graph.cables)
+        losses.push_back({cable.a.node == silent ? kAll : 0, cable.b.node == silent ? kAll : 0});
+    const auto history = run_sweep(
+        graph, std::vector<Duration>(graph.cables.size(), Duration{135'000}), {}, {}, losses);
+    ASSERT_FALSE(history.ok());
+    EXPECT_NE(history.error().message.find(graph.nodes[silent].name), std::string::npos)
+        << history.error().message;
+}
+
 // One host of leaf0 is reached by way of spine1, and leaf0 reaches a quarter of the others by it.
 TEST(Sweep, leaves_tables_alone_that_no_dead_link_concerns) {
     const auto graph = graph_of("leaf-spine:leaves=8,spines=4,hosts=4");

@@ -122,7 +122,7 @@ public:
     // The number of SMPs that managers sent, and of traps.
     uint64_t smps() const;
 
-    Agent& agent(uint32_t node) { return agents_[node]; }
+    const Agent& agent(uint32_t node) const { return agents_[node]; }
     // Follows the tables of the agents, over working cables and active ports.
     Reach reach() const;
     // The same for the part of the fabric that cables join to the first port of a host.

@@ -62,7 +62,8 @@ void Manager::start(base::Instant now) {
 void Manager::begin_sweep(base::Instant) {
     ++counters_.sweeps;
     phase_ = Phase::discover;
-    is_dirty_ = false;
+    if (is_incomplete_ && failures_ < settings_.restarts) ++failures_;
+    is_dirty_ = is_incomplete_ = false;
     tables_.begin_sweep();
     poll_at_ = base::Instant::never();
     fabric_.clear();
@@ -191,7 +192,7 @@ void Manager::take(base::Instant now, const SmpRequest& request, const MadBytes&
     if (mad.status() != wire::kStatusOk) {
         // A port that went down meanwhile refuses a state; the next sweep sees it. A node without
         // congestion control answers with an error, which is expected.
-        if (request.attribute != wire::kSmpSmInfo && !request.is_congestion) is_dirty_ = true;
+        if (request.attribute != wire::kSmpSmInfo && !request.is_congestion) is_incomplete_ = true;
         return;
     }
     if (request.is_set) return take_set(now, request, mad);
@@ -257,6 +258,10 @@ void Manager::take_node(const SmpRequest& request, const MadBytes& smp) {
     if (info.port_count == 0 || info.port_count > kMaxPort || info.local_port > info.port_count ||
         (!is_switch && info.local_port == 0))
         return;
+    if (phase_ == Phase::idle) {  // a silent node answers now
+        is_dirty_ = true;
+        return;
+    }
     uint32_t node = fabric_.node_of(info.port_guid.value);
     if (node == kNone) {
         FoundNode found;
@@ -286,12 +291,18 @@ void Manager::take_port(const SmpRequest& request, const MadBytes& smp) {
     port.info = *wire::parse<PortInfo>(smp.data());
     port.is_known = true;
     if (phase_ == Phase::discover) port.was_active = port.info.port_state == wire::kPortActive;
-    if (phase_ != Phase::discover || number == 0 || !port.is_up()) return;
-    // If the other end was asked first, the peer of this port is known already.
+    if (phase_ == Phase::discover) ask_behind(request.node, number);
+}
+
+// Asks who is at the other end of a cable, unless that is known.
+void Manager::ask_behind(uint32_t node, uint8_t number) {
+    const FoundNode& found = fabric_[node];
+    const FoundPort& port = found.ports[number];
+    if (number == 0 || !port.is_known || !port.is_up()) return;
     const bool is_own_port = !found.is_switch && !found.path.empty();
     const bool is_too_far = found.path.size() >= wire::kSmpMaxHops;
     if (port.peer == kNone && number != found.entry_port && !is_own_port && !is_too_far)
-        window_.ask({.node = request.node, .behind = number, .attribute = wire::kSmpNodeInfo});
+        window_.ask({.node = node, .behind = number, .attribute = wire::kSmpNodeInfo});
 }
 
 void Manager::take_manager(const SmpRequest& request, const MadBytes& smp) {
@@ -311,16 +322,18 @@ base::Instant Manager::next_deadline() const {
 }
 
 void Manager::on_timer(base::Instant now) {
-    // A lost request calls for another sweep, but a manager that does not answer is ignored.
+    // A lost request calls for another sweep. A manager that does not answer is ignored, and so is
+    // an unknown node until the next look.
     const std::vector<SmpRequest> given_up = window_.on_timer(now);
-    for (const SmpRequest& request : given_up) is_dirty_ |= request.attribute != wire::kSmpSmInfo;
+    for (const SmpRequest& request : given_up)
+        is_incomplete_ |= request.attribute != wire::kSmpSmInfo && request.behind == 0;
     const bool is_late = !given_up.empty() || window_.repeated() != counters_.repeated;
     counters_.given_up += given_up.size();
     counters_.repeated = window_.repeated();
     const bool is_sweeping = phase_ != Phase::idle && phase_ != Phase::hand_over;
     // What changed may be on the way of all other requests, too. Rather than wait for each of them,
     // the manager discovers ways around it.
-    if (is_late && is_dirty_ && is_sweeping && restarts_ < settings_.restarts) {
+    if (is_late && must_repeat() && is_sweeping && restarts_ < settings_.restarts) {
         ++restarts_;
         return begin_sweep(now);
     }
@@ -334,15 +347,22 @@ void Manager::on_timer(base::Instant now) {
             }
             window_.ask({.attribute = wire::kSmpSmInfo});
         } else if (state_ == wire::kSmMaster) {
-            if (++looks_ >= settings_.looks_a_sweep) return begin_sweep(now);
+            if (++looks_ >= settings_.looks_a_sweep || is_incomplete_) return begin_sweep(now);
             poll_at_ = now + settings_.look_interval;
-            // A light sweep: did a switch mark a change, or has one gone?
-            for (uint32_t node = 0; node < fabric_.size(); ++node)
-                if (fabric_[node].is_switch)
-                    window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
+            look();
         }
     }
     next_phase(now);
+}
+
+// A light sweep: did a switch mark a change, has one gone, does a silent node answer now?
+void Manager::look() {
+    for (uint32_t node = 0; node < fabric_.size(); ++node) {
+        if (fabric_[node].is_switch)
+            window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
+        for (uint32_t port = 1; port < fabric_[node].ports.size(); ++port)
+            ask_behind(node, static_cast<uint8_t>(port));
+    }
 }
 
 // 14.4.1: a master obeys no request but to stay master.
@@ -378,7 +398,7 @@ void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) 
 // --- the phases of a sweep -----------------------------------------------------------------------
 
 void Manager::next_phase(base::Instant now) {
-    if (phase_ == Phase::idle && !is_dirty_ && state_ == wire::kSmMaster && window_.is_empty() &&
+    if (phase_ == Phase::idle && !must_repeat() && state_ == wire::kSmMaster && window_.is_empty() &&
         tables_.groups_changed() && plan_.is_made())
         enter(Phase::write_groups, now);
     while (phase_ != Phase::idle && window_.is_empty()) {
@@ -407,7 +427,7 @@ void Manager::next_phase(base::Instant now) {
     }
     // Traps are repressed first: nodes repeat them, and each one calls for another sweep.
     const bool may_sweep = phase_ == Phase::idle && state_ == wire::kSmMaster && repress_.empty();
-    if (may_sweep && is_dirty_) begin_sweep(now);
+    if (may_sweep && must_repeat()) begin_sweep(now);
 }
 
 void Manager::enter(Phase phase, base::Instant) {
@@ -430,7 +450,8 @@ void Manager::enter(Phase phase, base::Instant) {
 
 void Manager::end_sweep(base::Instant now) {
     phase_ = Phase::idle;
-    if (!is_dirty_) is_new_master_ = false;
+    if (!is_dirty_ && !is_incomplete_) is_new_master_ = false;
+    if (!is_incomplete_) failures_ = 0;
     ++activity_;
     looks_ = 0;
     restarts_ = 0;

@@ -1,7 +1,8 @@
 // A subnet manager (IBTA vol 1, 14.4). It finds the nodes of a fabric port by port, assigns LIDs,
-// routes, writes tables and brings links up. It sweeps again when a trap reports a change or an SMP
-// stays unanswered. If both happen amid a sweep, it begins anew. It yields to another manager, and
-// takes over from one that has failed.
+// routes, writes tables and brings links up. It sweeps again when a trap reports a change, and some
+// times when a node that it found stops answering or refuses a request. If that happens amid a
+// sweep, it begins anew. A node that never answers is left out, and asked again at each look. The
+// manager yields to another one, and takes over from one that has failed.
 //
 //   in :  start(now), on_mad(now, mad), on_control(now, control), on_timer(now), set_groups()
 //   out:  poll_transmit(now), next_deadline(), info()
@@ -72,7 +73,7 @@ public:
     bool is_settled() const { return state_ == wire::kSmMaster && phase_ == Phase::idle; }
     // No request is pending, and nothing calls for another sweep.
     bool is_at_rest() const {
-        return phase_ == Phase::idle && !is_dirty_ && window_.is_empty() &&
+        return phase_ == Phase::idle && !must_repeat() && window_.is_empty() &&
                !has_something_to_send();
     }
     const ManagerSettings& settings() const { return settings_; }
@@ -115,7 +116,12 @@ private:
     // While nodes are discovered, the path to the sender of a trap may not be known yet.
     bool can_repress() const { return !repress_.empty() && phase_ != Phase::discover; }
 
+    bool must_repeat() const {
+        return is_dirty_ || (is_incomplete_ && failures_ < settings_.restarts);
+    }
     void ask_ports(uint32_t node);
+    void ask_behind(uint32_t node, uint8_t number);
+    void look();
     void ask_managers();
     void decide(base::Instant now);
     void configure();
@@ -127,7 +133,8 @@ private:
     LidsByGuid lids_;
     wire::SmState state_ = wire::kSmNotActive;
     Phase phase_ = Phase::idle;
-    bool is_dirty_ = false;  // something changed or was lost during the sweep
+    bool is_dirty_ = false;       // something changed during the sweep
+    bool is_incomplete_ = false;  // a node that was found did not answer, or refused
     ManagerCounters counters_;
 
     FoundFabric fabric_;                         // of the current sweep, or the last one
@@ -148,6 +155,7 @@ private:
     uint8_t polls_lost_ = 0;
     uint8_t looks_ = 0;     // since the last sweep
     uint8_t restarts_ = 0;  // since a sweep was completed
+    uint8_t failures_ = 0;  // sweeps that were incomplete, since one was not
     uint32_t activity_ = 0;
     std::vector<uint8_t> master_path_;  // the path to the master, for a standby
 };

@@ -166,6 +166,83 @@ TEST(sweep, looks_at_switches_alone_while_nothing_changes) {
     EXPECT_EQ(counters().sweeps, before.sweeps + 1);
 }
 
+// A world in which no MAD leaves a node, though its cables have light.
+World world_without_answers_of(const topology::Graph& graph, uint32_t node) {
+    constexpr uint64_t kAll = 1'000'000'000'000;
+    WorldSettings settings;
+    for (const topology::Cable& cable : graph.cables)
+        settings.losses.push_back(
+            {cable.a.node == node ? kAll : 0, cable.b.node == node ? kAll : 0});
+    return World(graph, settings);
+}
+
+// OpenSM gives up a node after some retries, configures all others, and asks it again at each look.
+TEST(silent_node, is_left_out_and_asked_again_at_each_look) {
+    const topology::Graph graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    for (const uint32_t silent : {graph.endpoints().back(), switch_named(graph, "spine1")}) {
+        const std::string& name = graph.nodes[silent].name;
+        World world = world_without_answers_of(graph, silent);
+        world.start_manager(world.add_manager(graph.endpoints()[0], {}));
+        ASSERT_TRUE(world.run_until_at_rest(seconds(5))) << name;
+        EXPECT_EQ(world.reach().lost_host_pairs, 0u) << name;
+        const ManagerCounters before = world.manager(0).counters();
+        EXPECT_EQ(before.sweeps, 1u) << name;
+        EXPECT_EQ(world.manager(0).fabric().size(), graph.nodes.size() - 1) << name;
+        const uint64_t links = graph.nodes[silent].is_host() ? 1 : 3;
+        const uint64_t tries = 4 * links;
+        EXPECT_EQ(before.given_up, links) << name;
+        world.run_until(seconds(55));
+        const ManagerCounters& after = world.manager(0).counters();
+        EXPECT_EQ(after.sweeps, before.sweeps) << name;
+        const uint64_t switches = graph.nodes[silent].is_host() ? 5 : 4;
+        EXPECT_EQ(after.sent - before.sent, 5 * (switches + tries)) << name;
+    }
+}
+
+// Sets the M_Key of a port. `key` opens the lock that is there.
+void set_key(World& world, uint32_t node, uint64_t key, uint64_t new_key, uint8_t level) {
+    wire::DirectedSmp smp;
+    smp.header.management_class.value = wire::kClassSubnetDirectedRoute;
+    smp.header.method.value = wire::kMethodSet;
+    smp.header.attribute_id.value = wire::kSmpPortInfo;
+    smp.header.attribute_modifier.value = world.agent(node).is_switch() ? 0 : 1;
+    smp.header.hop_pointer = smp.header.hop_count = 1;
+    smp.route.m_key.value = key;
+    MadBytes bytes;
+    wire::write(smp, bytes.bytes());
+    wire::PortInfo wanted = world.agent(node).port(world.agent(node).is_switch() ? 0 : 1);
+    wanted.port_state = wire::kPortNoChange;
+    wanted.m_key.value = new_key;
+    wanted.m_key_protect_bits = level;
+    wire::write(wanted, bytes.data());
+    world.inject(node, 1, kManagementLane, bytes);
+}
+
+// At level 2 the node answers nothing, at level 0 it can be read and not be set.
+TEST(silent_node, is_brought_in_once_it_answers) {
+    const topology::Graph graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    for (const uint8_t level : {uint8_t{2}, uint8_t{0}})
+        for (const uint32_t locked : {graph.endpoints().back(), switch_named(graph, "spine1")}) {
+            const std::string name = graph.nodes[locked].name + " " + std::to_string(level);
+            World world(graph, {});
+            set_key(world, locked, 0, 99, level);
+            world.start_manager(world.add_manager(graph.endpoints()[0], {}));
+            ASSERT_TRUE(world.run_until_at_rest(seconds(9))) << name;
+            world.run_until(seconds(55));
+            EXPECT_LE(world.manager(0).counters().sweeps, level == 2 ? 1u : 5u + 5u) << name;
+            EXPECT_FALSE(world.all_links_are_active()) << name;
+            set_key(world, locked, 99, 0, 0);
+            world.run_until(seconds(66));
+            ASSERT_TRUE(world.run_until_at_rest(seconds(70))) << name;
+            EXPECT_TRUE(world.all_links_are_active()) << name;
+            EXPECT_TRUE(world.reach().is_whole()) << name;
+            EXPECT_EQ(world.reach().host_pairs, 30u) << name;
+            const uint64_t sweeps = world.manager(0).counters().sweeps;
+            world.run_until(seconds(100));
+            EXPECT_EQ(world.manager(0).counters().sweeps, sweeps) << name;
+        }
+}
+
 TEST(two_managers, agree_on_the_one_of_higher_priority) {
     World world(graph_of("fat-tree:k=4"), {});
     const size_t low = world.add_manager(0, {.priority = 1});
@@ -478,8 +555,8 @@ TEST(sm_key, is_asked_of_who_would_direct_a_manager) {
     EXPECT_EQ(world.manager(master).info().sm_key.value, 0u);
 }
 
-// A seed makes a fabric, loses MADs, breaks, mends and flaps cables and switches, and kills and
-// starts managers during sweeps. Once it leaves the fabric alone, every pair that can talk does.
+// A seed makes a fabric, loses MADs, breaks, mends and flaps cables and switches, kills and starts
+// managers during sweeps, and locks nodes with keys that managers do not know. Once it leaves the fabric alone, every pair that can talk does.
 class SweepSwarm {
 public:
     explicit SweepSwarm(uint64_t seed)
@@ -502,6 +579,7 @@ public:
         }
         for (const uint32_t cable : broken_) world_.set_cable(cable, true);
         for (const uint32_t node : dark_) world_.set_switch(node, true);
+        for (const uint32_t node : locked_) lock(node, 0, 0);
         if (living().empty()) start(hosts_[0]);  // somebody starts one again
         if (random_.chance(1, 2)) break_for_good();
         world_.set_loss(0);
@@ -534,6 +612,12 @@ private:
         world_.run_until({world_.now().ps + static_cast<int64_t>(random_.below(most_ps))});
     }
 
+    void lock(uint32_t node, uint64_t key, uint8_t level) {
+        const uint8_t port = world_.agent(node).is_switch() ? 0 : 1;
+        set_key(world_, node, world_.agent(node).port(port).m_key.value, key, level);
+        world_.run_until(world_.now());
+    }
+
     // True: it is in the set now.
     static bool toggle(std::set<uint32_t>& set, uint32_t number) {
         return set.erase(number) == 0 && set.insert(number).second;
@@ -546,7 +630,13 @@ private:
 
     void disturb() {
         const auto cable = static_cast<uint32_t>(random_.below(graph_.cables.size()));
-        switch (random_.below(7)) {
+        switch (random_.below(8)) {
+            case 7: {  // somebody takes a node away from the manager
+                const auto node = static_cast<uint32_t>(random_.below(graph_.nodes.size()));
+                lock(node, 99, static_cast<uint8_t>(random_.below(3)));
+                locked_.insert(node);
+                break;
+            }
             case 0:
             case 1:
             case 2:  // a cable breaks, or is mended
@@ -616,6 +706,7 @@ private:
     std::vector<size_t> managers_;
     std::set<uint32_t> broken_;  // cables
     std::set<uint32_t> dark_;    // switches
+    std::set<uint32_t> locked_;  // nodes with an M_Key that no manager knows
 };
 
 uint64_t number_in(const char* variable, uint64_t otherwise) {
