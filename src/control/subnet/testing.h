@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "control/subnet/subnet.h"
@@ -31,6 +34,17 @@ inline Subnet subnet_of(const std::string& spec) {
 
 inline base::RandomStream stream_of(uint64_t seed, uint32_t kind = 0) {
     return base::RandomStream({.seed = seed, .kind = kind, .index = 0});
+}
+
+// The seeds of a swarm: `count` from 0 on, or those that TULLE_FIRST_SEED and TULLE_SEEDS ask for.
+inline std::vector<uint64_t> seeds_to_try(uint64_t count) {
+    const auto number_in = [](const char* variable, uint64_t otherwise) {
+        const char* const wanted = std::getenv(variable);
+        return wanted == nullptr ? otherwise : std::stoul(wanted);
+    };
+    std::vector<uint64_t> seeds(number_in("TULLE_SEEDS", count));
+    std::iota(seeds.begin(), seeds.end(), number_in("TULLE_FIRST_SEED", 0));
+    return seeds;
 }
 
 // The same fabric with its nodes, and so its LIDs and ports, in another order.

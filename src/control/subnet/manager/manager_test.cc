@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "control/subnet/check/credit_loops.h"
@@ -709,16 +708,9 @@ private:
     std::set<uint32_t> locked_;  // nodes with an M_Key that no manager knows
 };
 
-uint64_t number_in(const char* variable, uint64_t otherwise) {
-    const char* const wanted = std::getenv(variable);
-    return wanted == nullptr ? otherwise : std::stoul(wanted);
-}
-
-// The test control.sweep_swarm_long sets TULLE_SEEDS. TULLE_FIRST_SEED begins elsewhere.
+// The test control.sweep_swarm_long sets TULLE_SEEDS.
 TEST(sweep_swarm, ends_with_every_pair_joined_that_can_be) {
-    const uint64_t first = number_in("TULLE_FIRST_SEED", 0);
-    const uint64_t seeds = number_in("TULLE_SEEDS", 150);
-    for (uint64_t seed = first; seed < first + seeds; ++seed) SweepSwarm(seed).run();
+    for (const uint64_t seed : testing::seeds_to_try(150)) SweepSwarm(seed).run();
 }
 
 }  // namespace

@@ -67,18 +67,18 @@ TEST(routing_engines, join_all_hosts_of_well_known_fabrics_without_credit_loops)
             expect_sound(subnet_of(fabric), engine, fabric);
 }
 
-TEST(routing_engines, join_all_hosts_of_well_known_fabrics_that_lost_cables) {
+TEST(graph_swarm, joins_all_hosts_of_well_known_fabrics_that_lost_cables) {
     for (const char* const fabric : kFabrics) {
         const topology::Graph graph = graph_of(fabric);
-        for (uint64_t seed = 0; seed < 4; ++seed)
+        for (const uint64_t seed : testing::seeds_to_try(4))
             for (const RoutingEngine& engine : routing_engines())
                 expect_sound(subnet_of(graph, random_failures(graph, seed)), engine,
                              fabric + std::string(", seed ") + std::to_string(seed));
     }
 }
 
-TEST(routing_engines, join_all_hosts_of_a_thousand_random_graphs_with_failures) {
-    for (uint64_t seed = 0; seed < 1'000; ++seed) {
+TEST(graph_swarm, joins_all_hosts_of_a_thousand_random_graphs_with_failures) {
+    for (const uint64_t seed : testing::seeds_to_try(1'000)) {
         const topology::Graph graph = random_graph(seed);
         const Subnet subnet = subnet_of(graph, random_failures(graph, seed));
         for (const RoutingEngine& engine : routing_engines())
