@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned kSwitchBits = 20;  // of a key; LIDs allow at most 49,151 switches
 constexpr uint64_t kSwitchMask = (uint64_t{1} << kSwitchBits) - 1;
+constexpr uint64_t kStrays = uint64_t{1} << 63;  // in a key: the path comes down elsewhere
 
 }  // namespace
 
@@ -29,7 +30,6 @@ Balance::Balance(const Subnet& subnet)
       lids_down_(subnet.link_count()),
       lids_from_(subnet.switch_count()),
       is_on_way_(subnet.switch_count()),
-      strays_(subnet.switch_count()),
       taken_(subnet.switch_count()) {}
 
 void Balance::choose(uint32_t lid, const Ways& ways, ForwardingTables& tables) {
@@ -64,6 +64,7 @@ uint32_t Balance::find_top(uint32_t home, const Ways& ways) {
     uint32_t top = home;
     auto least = std::tuple(0u, kNoWay, kNoWay, kNone);  // compares the highest tier first
     for (const Ways::Step& step : ways.steps()) {
+        if (rank_[step.from] == 0) continue;  // all its ways go up
         for (const Ways::Way& way : ways.ways(step)) {
             const bool goes_down = rank_[way.to] < rank_[step.from];
             if (!goes_down || key_[way.to] == kNoWay) continue;
@@ -95,23 +96,21 @@ void Balance::choose_from_above(uint32_t lid, const Ways& ways, ForwardingTables
     const auto row = tables.row(lid);
     row[place.home] = place.port;
     key_[place.home] = 0;
-    strays_[place.home] = 0;
     for (const Ways::Step& step : ways.steps()) {
-        auto best = std::tuple(uint8_t{255}, ~uint64_t{0});
+        uint64_t best = ~uint64_t{0};
         Ways::Way taken{};
+        const bool is_on_way = is_on_way_[step.from];
         for (const Ways::Way& way : ways.ways(step)) {
             // The way down has one link, even if several join two switches.
-            const bool leaves_way = is_on_way_[step.from] && chosen_[step.from] != way.link;
-            const bool comes_down = rank_[way.to] < rank_[step.from] && !is_on_way_[step.from];
-            const auto strays =
-                static_cast<uint8_t>(strays_[way.to] | (leaves_way || comes_down ? 1 : 0));
-            const auto cost = std::tuple(strays, key_[way.to] + load_[way.link]);
+            const bool strays_here = is_on_way ? chosen_[step.from] != way.link
+                                               : rank_[way.to] < rank_[step.from];
+            const uint64_t strays = strays_here ? kStrays : 0;
+            const uint64_t cost = (key_[way.to] + load_[way.link]) | strays;
             if (cost >= best) continue;
             best = cost;
             taken = way;
         }
-        strays_[step.from] = std::get<0>(best);
-        key_[step.from] = std::get<1>(best);
+        key_[step.from] = best;
         taken_[step.from] = taken.link;
         row[step.from] = subnet_.link(taken.link).port;
     }

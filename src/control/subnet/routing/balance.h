@@ -54,7 +54,6 @@ private:
     std::vector<uint64_t> lids_down_;  // by link: number of LIDs that come down it
     std::vector<uint64_t> lids_from_;  // by switch: number of LIDs that come down from it
     std::vector<bool> is_on_way_;      // by switch: it is on the LID's way down
-    std::vector<uint8_t> strays_;      // by switch: its path comes down elsewhere
     std::vector<uint32_t> taken_;      // by switch: a link
 };
 
@@ -113,21 +112,51 @@ void for_each_lid(const Subnet& subnet, uint32_t home, uint8_t path, Visit&& vis
     for (size_t i = 0; i < hosts.size(); ++i) visit(hosts[(i + path) % hosts.size()]);
 }
 
-// Visits all LIDs, each with the ways to its home.
-template <class Engine, class Visit>
-void for_each_lid_with_ways(const Subnet& subnet, Engine& engine,
-                            const std::vector<uint32_t>& homes, Visit&& visit) {
-    Ways ways;
-    for (uint8_t path = 0; path < subnet.paths(); ++path)
-        for (const uint32_t home : homes) {
-            engine.find(home, ways);
-            const Detours detours = add_detours(subnet, home, ways);
-            for_each_lid(subnet, home, path, [&](uint16_t lid) { visit(lid, ways, detours); });
-        }
-}
-
 // How many other orders to try: fewer on larger fabrics, so that they take some milliseconds.
 uint32_t orders_to_try(const Subnet& subnet);
+
+// The ways of an engine. Where they are asked for in several orders, each home's are kept.
+template <class Engine>
+class WaysToHomes {
+public:
+    WaysToHomes(const Subnet& subnet, Engine& engine)
+        : subnet_(subnet),
+          engine_(engine),
+          keeps_(orders_to_try(subnet) > 0),
+          found_(keeps_ ? subnet.switch_count() : 1) {}
+
+    // Visits all LIDs, each with the ways to its home.
+    template <class Visit>
+    void for_each_lid(const std::vector<uint32_t>& homes, Visit&& visit) {
+        for (uint8_t path = 0; path < subnet_.paths(); ++path)
+            for (const uint32_t home : homes) {
+                const Found& found = find(home);
+                control::for_each_lid(subnet_, home, path, [&](uint16_t lid) {
+                    visit(lid, found.ways, found.detours);
+                });
+            }
+    }
+
+private:
+    struct Found {
+        uint32_t home = kNone;
+        Ways ways;
+        Detours detours{};
+    };
+    const Found& find(uint32_t home) {
+        Found& found = found_[keeps_ ? home : 0];
+        if (found.home == home) return found;
+        found.home = home;
+        engine_.find(home, found.ways);
+        found.detours = add_detours(subnet_, home, found.ways);
+        return found;
+    }
+
+    const Subnet& subnet_;
+    Engine& engine_;
+    bool keeps_;
+    std::vector<Found> found_;
+};
 // The homes in another order for each `number`.
 std::vector<uint32_t> shuffled_homes(std::vector<uint32_t> homes, uint32_t number);
 
@@ -139,12 +168,12 @@ Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& 
             Passes passes) {
     Filled filled{ForwardingTables(subnet.switch_count(), subnet.lid_end()), {}, {}};
     Balance balance(subnet);
-    for_each_lid_with_ways(subnet, engine, homes,
-                           [&](uint16_t lid, const Ways& ways, const Detours& detours) {
-                               filled.detours |= detours;
-                               if (detours.joins_any) filled.detoured.push_back(lid);
-                               balance.choose(lid, ways, filled.tables);
-                           });
+    WaysToHomes ways_to_homes(subnet, engine);
+    ways_to_homes.for_each_lid(homes, [&](uint16_t lid, const Ways& ways, const Detours& detours) {
+        filled.detours |= detours;
+        if (detours.joins_any) filled.detoured.push_back(lid);
+        balance.choose(lid, ways, filled.tables);
+    });
     if (passes == Passes::one || balance.is_even()) return filled;
     ForwardingTables tables = filled.tables;
     uint64_t least = conflicts_of_shifts(subnet, filled.tables);
@@ -156,24 +185,22 @@ Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& 
     };
     const bool is_tree = balance.is_tree();
     for (int pass = 0; pass < (is_tree ? 1 : kMostPasses); ++pass) {
-        for_each_lid_with_ways(subnet, engine, homes,
-                               [&](uint16_t lid, const Ways& ways, const Detours&) {
-                                   if (subnet.hosts_at(subnet.place(lid).home) == 0) return;
-                                   balance.remove(lid, ways, tables);
-                                   balance.choose(lid, ways, tables);
-                               });
+        ways_to_homes.for_each_lid(homes, [&](uint16_t lid, const Ways& ways, const Detours&) {
+            if (subnet.hosts_at(subnet.place(lid).home) == 0) return;
+            balance.remove(lid, ways, tables);
+            balance.choose(lid, ways, tables);
+        });
         if (!is_tree) keep_if_better(tables, true);
     }
     ForwardingTables other = filled.tables;
     const auto try_anew = [&](const std::vector<uint32_t>& order, bool from_above) {
         Balance loads(subnet);
-        for_each_lid_with_ways(subnet, engine, order,
-                               [&](uint16_t lid, const Ways& ways, const Detours&) {
-                                   if (from_above)
-                                       loads.choose_from_above(lid, ways, other);
-                                   else
-                                       loads.choose(lid, ways, other);
-                               });
+        ways_to_homes.for_each_lid(order, [&](uint16_t lid, const Ways& ways, const Detours&) {
+            if (from_above)
+                loads.choose_from_above(lid, ways, other);
+            else
+                loads.choose(lid, ways, other);
+        });
         keep_if_better(other);
     };
     if (is_tree) {
