@@ -29,7 +29,7 @@ public:
 
     void add() {
         history_.tables = all();
-        std::vector<uint32_t> now = history_.tables;
+        SwitchTables now = history_.tables;
         size_t next = 0;
         for (size_t i = 0; i < history_.repairs.size(); ++i) {
             const Disturbance& cause = history_.repairs[i].cause;
@@ -52,7 +52,7 @@ private:
             node_down_[cause.subject] = cause.kind == Kind::switch_down;
     }
 
-    void forget(const Disturbance& cause, std::vector<uint32_t>& now) {
+    void forget(const Disturbance& cause, SwitchTables& now) {
         for (uint32_t target = 0; target < history_.target_count; ++target)
             change(cause.at, cause.subject, target, PortLists::kEmpty, now);
     }
@@ -69,20 +69,18 @@ private:
         return told;
     }
 
-    void write(const std::vector<Instant>& told, std::vector<uint32_t>& now) {
-        const std::vector<uint32_t> wanted = all();
+    void write(const std::vector<Instant>& told, SwitchTables& now) {
+        const SwitchTables wanted = all();
         for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
             if (graph_.nodes[node].is_host() || node_down_[node] || told[node] == Instant::never())
                 continue;
             for (uint32_t target = 0; target < history_.target_count; ++target)
-                change(told[node], node, target,
-                       wanted[size_t{node} * history_.target_count + target], now);
+                change(told[node], node, target, wanted.at(node, target), now);
         }
     }
 
-    void change(Instant at, uint32_t node, uint32_t target, uint32_t list,
-                std::vector<uint32_t>& now) {
-        uint32_t& had = now[size_t{node} * history_.target_count + target];
+    void change(Instant at, uint32_t node, uint32_t target, uint32_t list, SwitchTables& now) {
+        uint32_t& had = now.at(node, target);
         if (had == list) return;
         had = list;
         history_.writes.push_back({at, node, target, list});
@@ -93,9 +91,8 @@ private:
     }
 
     // The tables for what works now. Hosts of one switch have equal entries, except at that switch.
-    std::vector<uint32_t> all() {
-        std::vector<uint32_t> tables(graph_.nodes.size() * history_.target_count,
-                                     PortLists::kEmpty);
+    SwitchTables all() {
+        SwitchTables tables(graph_, history_.target_count);
         std::vector<uint32_t> lists;
         uint32_t before = topology::kNone;
         for (uint32_t target = 0; target < history_.target_count; ++target) {
@@ -103,9 +100,8 @@ private:
             if (!works(up)) continue;
             if (up.peer.node != before) lists = toward(before = up.peer.node);
             for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
-                tables[size_t{node} * history_.target_count + target] = lists[node];
-            tables[size_t{up.peer.node} * history_.target_count + target] =
-                history_.lists.number_of({up.peer.port});
+                if (!graph_.nodes[node].is_host()) tables.at(node, target) = lists[node];
+            tables.at(up.peer.node, target) = history_.lists.number_of({up.peer.port});
         }
         return tables;
     }

@@ -18,7 +18,7 @@ History swept(const topology::Graph& graph, const std::vector<Disturbance>& dist
 }
 
 size_t group_size(History& history, uint32_t node, uint32_t target) {
-    return history.lists.ports(history.table(node, target)).size();
+    return history.lists.ports(history.tables.at(node, target)).size();
 }
 
 TEST(AdaptiveGroupsOfTables, have_all_ports_that_lead_on_in_as_few_hops) {

@@ -50,6 +50,32 @@ private:
     std::map<std::vector<uint16_t>, uint32_t> numbers_;
 };
 
+// What the forwarding tables of all switches hold: numbers of PortLists, by switch and target.
+class SwitchTables {
+public:
+    SwitchTables() = default;
+    SwitchTables(const topology::Graph& graph, uint32_t target_count)
+        : target_count_(target_count) {
+        for (const topology::Node& node : graph.nodes)
+            row_.push_back(node.is_host() ? topology::kNone : switch_count_++);
+        lists_.assign(size_t{switch_count_} * target_count, PortLists::kEmpty);
+    }
+
+    uint32_t& at(uint32_t node, uint32_t target) { return lists_[place(node) + target]; }
+    uint32_t at(uint32_t node, uint32_t target) const { return lists_[place(node) + target]; }
+    std::span<const uint32_t> row(uint32_t node) const {
+        return std::span(lists_).subspan(place(node), target_count_);
+    }
+
+private:
+    size_t place(uint32_t node) const { return size_t{row_[node]} * target_count_; }
+
+    uint32_t target_count_ = 0;
+    uint32_t switch_count_ = 0;
+    std::vector<uint32_t> row_;  // by node
+    std::vector<uint32_t> lists_;
+};
+
 struct TableWrite {
     base::Instant at{};
     uint32_t node = 0;
@@ -121,16 +147,12 @@ struct History {
     std::vector<uint32_t> target_of;  // by endpoint: hosts with one target share table entries
     uint32_t target_count = 0;
     PortLists lists;
-    std::vector<uint32_t> tables;    // by node and target, when the run begins
+    SwitchTables tables;             // when the run begins
     std::vector<TableWrite> writes;  // by time
     std::vector<CableReady> ready;   // by time; cables that are not here are ready at once
     HistoryOfLanes lanes;
     std::vector<ManagementSent> management;  // during the run, in any order
     std::vector<Repair> repairs;             // one for each disturbance, by time
-
-    uint32_t& table(uint32_t node, uint32_t target) {
-        return tables[size_t{node} * target_count + target];
-    }
 };
 
 }  // namespace tulle::control

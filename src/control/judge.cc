@@ -22,18 +22,12 @@ public:
           cable_down_(graph.cables.size()),
           node_down_(graph.nodes.size()),
           works_(graph.cables.size(), true),
+          tables_(history.tables),
           hosts_of_target_(history.target_count),
           served_of_(history.target_count),
           is_stale_(history.target_count, true) {
         for (uint32_t i = 0; i < endpoints_.size(); ++i)
             hosts_of_target_[history.target_of[i]].push_back(endpoints_[i]);
-        for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
-            row_.push_back(tables_.size());
-            if (graph.nodes[node].is_host()) continue;
-            const auto own = history.tables.begin() +
-                             static_cast<ptrdiff_t>(size_t{node} * history.target_count);
-            tables_.insert(tables_.end(), own, own + history.target_count);
-        }
     }
 
     // Applies all writes from `first` on that come before `end`; returns the index of the next one.
@@ -42,7 +36,7 @@ public:
         const uint64_t joined = joined_pairs();
         repair.broken_pairs = joined - served_pairs();
         size_t next = first;
-        const std::vector<uint32_t> before = tables_;
+        const SwitchTables before = tables_;
         while (next < history_.writes.size() && history_.writes[next].at < end)
             write(history_.writes[next++]);
         repair.writes = next - first;
@@ -72,7 +66,7 @@ public:
         }
     }
     void write(const TableWrite& write) {
-        tables_[row_[write.node] + write.target] = write.list;
+        tables_.at(write.node, write.target) = write.list;
         is_stale_[write.target] = true;
     }
 
@@ -84,7 +78,7 @@ private:
         for (const topology::CableEnd end : {at.a, at.b}) {
             if (graph_.nodes[end.node].is_host()) return is_stale_.assign(is_stale_.size(), true);
             for (uint32_t target = 0; target < history_.target_count; ++target)
-                if (const uint32_t list = table(end.node, target); list != PortLists::kHere)
+                if (const uint32_t list = tables_.at(end.node, target); list != PortLists::kHere)
                     is_stale_[target] =
                         is_stale_[target] ||
                         std::ranges::count(history_.lists.ports(list), end.port) != 0;
@@ -93,7 +87,6 @@ private:
 
     enum class Way : uint8_t { unknown, being_followed, good, bad };
 
-    uint32_t table(uint32_t node, uint32_t target) const { return tables_[row_[node] + target]; }
     bool has_light(uint32_t host) const { return works_[ports_.at({host, 0}).cable]; }
     uint32_t switch_of(uint32_t host) const { return ports_.at({host, 0}).peer.node; }
 
@@ -107,7 +100,7 @@ private:
     bool follow(uint32_t node, uint32_t target) {
         Way& way = ways_[node];
         if (way != Way::unknown) return way == Way::good;  // a loop is not good
-        const uint32_t list = table(node, target);
+        const uint32_t list = tables_.at(node, target);
         if (list == PortLists::kHere) {
             way = Way::good;
             return true;
@@ -156,7 +149,7 @@ private:
     }
 
     // The time of the last write that some pair needed in order to be served.
-    Instant served_since(size_t first, size_t end, const std::vector<uint32_t>& before) {
+    Instant served_since(size_t first, size_t end, const SwitchTables& before) {
         std::vector<std::vector<size_t>> writes_of(history_.target_count);
         for (size_t i = first; i < end; ++i) writes_of[history_.writes[i].target].push_back(i);
         const std::vector<uint64_t> senders = senders_by_switch();
@@ -169,23 +162,25 @@ private:
 
     // The same for one target, but no earlier than `since`.
     Instant served_since(uint32_t target, const std::vector<size_t>& writes,
-                         const std::vector<uint32_t>& before, const std::vector<uint64_t>& senders,
+                         const SwitchTables& before, const std::vector<uint64_t>& senders,
                          Instant since) {
         const std::vector<bool> at_the_end = served(target, senders);
         std::vector<uint32_t> undone;  // what each write replaced
-        const auto place = [&](size_t i) { return row_[history_.writes[i].node] + target; };
-        for (const size_t i : writes) tables_[place(i)] = before[place(i)];
+        const auto entry = [&](size_t i) -> uint32_t& {
+            return tables_.at(history_.writes[i].node, target);
+        };
+        for (const size_t i : writes) entry(i) = before.at(history_.writes[i].node, target);
         for (const size_t i : writes) {
-            undone.push_back(tables_[place(i)]);
-            tables_[place(i)] = history_.writes[i].list;
+            undone.push_back(entry(i));
+            entry(i) = history_.writes[i].list;
         }
         for (size_t i = writes.size(); i-- > 0 && history_.writes[writes[i]].at > since;) {
-            tables_[place(writes[i])] = undone[i];
+            entry(writes[i]) = undone[i];
             const Instant at = history_.writes[writes[i]].at;
             if (i > 0 && history_.writes[writes[i - 1]].at == at) continue;
             if (served(target, senders) != at_the_end) since = at;
         }
-        for (const size_t i : writes) tables_[place(i)] = history_.writes[i].list;
+        for (const size_t i : writes) entry(i) = history_.writes[i].list;
         return since;
     }
 
@@ -242,13 +237,12 @@ private:
     const Graph& graph_;
     Ports ports_;
     const History& history_;
-    std::vector<size_t> row_;       // by node: where its entries begin
-    std::vector<uint32_t> tables_;  // of switches: hosts have none
     std::vector<uint32_t> endpoints_;
     bool avoids_dead_ports_;
     std::vector<bool> cable_down_;
     std::vector<bool> node_down_;
-    std::vector<bool> works_;                             // by cable: it and both its ends
+    std::vector<bool> works_;  // by cable: it and both its ends
+    SwitchTables tables_;
     std::vector<std::vector<uint32_t>> hosts_of_target_;  // nodes
     std::vector<uint64_t> served_of_;                     // by target: pairs of hosts
     std::vector<bool> is_stale_;                          // by target: it is counted anew

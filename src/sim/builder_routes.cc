@@ -28,9 +28,7 @@ void Builder::write_tables() {
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         if (!setup_.graph.nodes[node].is_host())
             for (uint32_t target = 0; target < history.target_count; ++target)
-                writer.set(
-                    node, target,
-                    as_written(history.tables[size_t{node} * history.target_count + target]));
+                writer.set(node, target, as_written(history.tables.at(node, target)));
     write_entries(lists);
     for (const control::HistoryOfLanes::Write& write : history.lanes.writes)
         changes_.switches[write.node].push_back(

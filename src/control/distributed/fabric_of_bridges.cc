@@ -55,9 +55,9 @@ FabricOfBridges::FabricOfBridges(const Graph& graph, std::vector<Duration> delay
         if (known == homes_.end()) homes_.push_back(home);
     }
     target_count_ = static_cast<uint32_t>(homes_.size());
-    tables_.assign(graph.nodes.size() * target_count_, PortLists::kEmpty);
+    tables_ = SwitchTables(graph, target_count_);
     for (uint32_t target = 0; target < target_count_; ++target)
-        tables_[size_t{homes_[target]} * target_count_ + target] = PortLists::kHere;
+        tables_.at(homes_[target], target) = PortLists::kHere;
     for (const topology::Node& node : graph.nodes) forgets_.emplace_back(node.port_count);
     for (uint32_t node = 0; node < graph.nodes.size(); ++node)
         if (!graph.nodes[node].is_host()) make_bridge(node);
@@ -261,7 +261,7 @@ void FabricOfBridges::learn(uint32_t target) {
         }
     for (uint32_t node = 0; node < bridges_.size(); ++node) {
         if (bridges_[node] == nullptr || !states_.is_up(node) || node == homes_[target]) continue;
-        const uint32_t own = tables_[size_t{node} * target_count_ + target];
+        const uint32_t own = tables_.at(node, target);
         const bool keeps = own != PortLists::kEmpty &&
                            bridges_[node]->forwards(lists_.ports(own).front()) &&
                            !forgets_[node][lists_.ports(own).front()];
@@ -273,7 +273,7 @@ void FabricOfBridges::learn(uint32_t target) {
 }
 
 void FabricOfBridges::write(uint32_t node, uint32_t target, uint32_t list) {
-    uint32_t& entry = tables_[size_t{node} * target_count_ + target];
+    uint32_t& entry = tables_.at(node, target);
     if (entry == list) return;
     entry = list;
     writes_.push_back({now_, node, target, list});

@@ -41,7 +41,7 @@ public:
     const std::vector<TableWrite>& writes() const { return writes_; }
     std::vector<TableWrite> take_writes();
     uint64_t messages() const { return messages_; }  // messages sent, without hellos
-    const std::vector<uint32_t>& tables() const { return tables_; }
+    const SwitchTables& tables() const { return tables_; }
     // What began to leave a port since the last call; that of the first call is not kept.
     std::vector<ManagementSent> take_sent() {
         keeps_sent_ = true;
@@ -99,7 +99,7 @@ private:
     bool keeps_sent_ = false;
     std::vector<ManagementSent> sent_;
     PortLists lists_;
-    std::vector<uint32_t> tables_;  // as in History
+    SwitchTables tables_;
     std::vector<TableWrite> writes_;
     Agenda<Event> agenda_;
     std::vector<uint32_t> tree_queue_;

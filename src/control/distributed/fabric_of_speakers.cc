@@ -300,15 +300,15 @@ std::vector<TableWrite> FabricOfSpeakers::take_writes() {
     return std::exchange(writes_, {});
 }
 
-std::vector<uint32_t> FabricOfSpeakers::tables() const {
+SwitchTables FabricOfSpeakers::tables() const {
     PortLists lists = lists_;
-    std::vector<uint32_t> tables(topology_.nodes.size() * prefix_count_, PortLists::kEmpty);
+    SwitchTables tables(topology_, prefix_count_);
     for (uint32_t node = 0; node < topology_.nodes.size(); ++node) {
         if (speakers_[node] == nullptr) continue;
         for (Prefix prefix = 0; prefix < prefix_count_; ++prefix)
-            tables[size_t{node} * prefix_count_ + prefix] =
-                prefix == own_prefix_[node] ? PortLists::kHere
-                                            : lists.number_of(speakers_[node]->table(prefix));
+            tables.at(node, prefix) = prefix == own_prefix_[node]
+                                          ? PortLists::kHere
+                                          : lists.number_of(speakers_[node]->table(prefix));
     }
     return tables;
 }

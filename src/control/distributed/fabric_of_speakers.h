@@ -47,7 +47,7 @@ public:
     const std::vector<TableWrite>& writes() const { return writes_; }
     std::vector<TableWrite> take_writes();
     uint64_t messages() const { return messages_; }  // messages sent, without keepalives and BFD
-    std::vector<uint32_t> tables() const;            // as in History
+    SwitchTables tables() const;
     // What began to leave a port since the last call; that of the first call is not kept.
     std::vector<ManagementSent> take_sent() {
         keeps_sent_ = true;

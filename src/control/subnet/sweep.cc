@@ -138,7 +138,7 @@ private:
     // Copies the first tables. The LIDs of hosts do not change once the fabric is up.
     void take_tables() {
         history_.target_count = static_cast<uint32_t>(endpoints_.size());
-        history_.tables.assign(graph_.nodes.size() * endpoints_.size(), PortLists::kEmpty);
+        history_.tables = SwitchTables(graph_, history_.target_count);
         for (uint32_t i = 0; i < endpoints_.size(); ++i) {
             history_.target_of.push_back(i);
             const uint16_t lid = world_.agent(endpoints_[i]).port(1).lid.value;
@@ -146,7 +146,7 @@ private:
             endpoint_of_lid_[lid] = i;
             for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
                 if (!graph_.nodes[node].is_host())
-                    history_.table(node, i) = list_of(world_.agent(node).route(lid));
+                    history_.tables.at(node, i) = list_of(world_.agent(node).route(lid));
         }
     }
 
@@ -209,8 +209,8 @@ private:
         const auto write = [&](Instant at, uint32_t node, uint32_t endpoint, uint32_t list) {
             std::vector<uint32_t>& entries = now[node];
             if (entries.empty()) {
-                const auto begin = &history_.table(node, 0);
-                entries.assign(begin, begin + history_.target_count);
+                const auto row = history_.tables.row(node);
+                entries.assign(row.begin(), row.end());
             }
             uint32_t& had = entries[endpoint];
             if (had == list) return;

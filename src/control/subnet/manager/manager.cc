@@ -358,8 +358,7 @@ void Manager::on_timer(base::Instant now) {
 // A light sweep: did a switch mark a change, has one gone, does a silent node answer now?
 void Manager::look() {
     for (uint32_t node = 0; node < fabric_.size(); ++node) {
-        if (fabric_[node].is_switch)
-            window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
+        if (fabric_[node].is_switch) window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
         for (uint32_t port = 1; port < fabric_[node].ports.size(); ++port)
             ask_behind(node, static_cast<uint8_t>(port));
     }
@@ -398,8 +397,8 @@ void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) 
 // --- the phases of a sweep -----------------------------------------------------------------------
 
 void Manager::next_phase(base::Instant now) {
-    if (phase_ == Phase::idle && !must_repeat() && state_ == wire::kSmMaster && window_.is_empty() &&
-        tables_.groups_changed() && plan_.is_made())
+    if (phase_ == Phase::idle && !must_repeat() && state_ == wire::kSmMaster &&
+        window_.is_empty() && tables_.groups_changed() && plan_.is_made())
         enter(Phase::write_groups, now);
     while (phase_ != Phase::idle && window_.is_empty()) {
         switch (phase_) {

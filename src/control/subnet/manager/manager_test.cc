@@ -555,7 +555,8 @@ TEST(sm_key, is_asked_of_who_would_direct_a_manager) {
 }
 
 // A seed makes a fabric, loses MADs, breaks, mends and flaps cables and switches, kills and starts
-// managers during sweeps, and locks nodes with keys that managers do not know. Once it leaves the fabric alone, every pair that can talk does.
+// managers during sweeps, and locks nodes with keys that managers do not know. Once it leaves the
+// fabric alone, every pair that can talk does.
 class SweepSwarm {
 public:
     explicit SweepSwarm(uint64_t seed)

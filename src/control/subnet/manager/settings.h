@@ -27,7 +27,7 @@ struct ManagerSettings {
     uint32_t window = 64;                     // chosen; OpenSM's max_wire_smps is 4
     uint8_t retries = 3;                      // OpenSM's transaction_retries
     base::Duration timeout{200'000'000'000};  // OpenSM's transaction_timeout, 200 ms
-    uint8_t restarts = 4;  // of sweeps in a row; OpenSM's max_seq_redisc
+    uint8_t restarts = 4;                     // of sweeps in a row; OpenSM's max_seq_redisc
     base::Duration poll_interval{10'000'000'000'000};  // OpenSM's sminfo_polling_timeout, 10 s
     uint8_t polls_lost = 4;                            // OpenSM's polling_retry_number
     base::Duration look_interval{10'000'000'000'000};  // OpenSM's sweep_interval, 10 s

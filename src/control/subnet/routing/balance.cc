@@ -102,8 +102,8 @@ void Balance::choose_from_above(uint32_t lid, const Ways& ways, ForwardingTables
         const bool is_on_way = is_on_way_[step.from];
         for (const Ways::Way& way : ways.ways(step)) {
             // The way down has one link, even if several join two switches.
-            const bool strays_here = is_on_way ? chosen_[step.from] != way.link
-                                               : rank_[way.to] < rank_[step.from];
+            const bool strays_here =
+                is_on_way ? chosen_[step.from] != way.link : rank_[way.to] < rank_[step.from];
             const uint64_t strays = strays_here ? kStrays : 0;
             const uint64_t cost = (key_[way.to] + load_[way.link]) | strays;
             if (cost >= best) continue;

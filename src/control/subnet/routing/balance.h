@@ -131,9 +131,8 @@ public:
         for (uint8_t path = 0; path < subnet_.paths(); ++path)
             for (const uint32_t home : homes) {
                 const Found& found = find(home);
-                control::for_each_lid(subnet_, home, path, [&](uint16_t lid) {
-                    visit(lid, found.ways, found.detours);
-                });
+                control::for_each_lid(subnet_, home, path,
+                                      [&](uint16_t lid) { visit(lid, found.ways, found.detours); });
             }
     }
 
