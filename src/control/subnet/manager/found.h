@@ -10,6 +10,7 @@
 
 #include "control/subnet/subnet.h"
 #include "wire/mad/port_info.h"
+#include "wire/mad/smp.h"
 #include "wire/mad/smp_attributes.h"
 
 namespace tulle::control {
@@ -77,6 +78,14 @@ public:
         if (own.peer == kNone || own.peer_port == 0) return nullptr;
         const FoundPort& other = nodes_[own.peer].ports[own.peer_port];
         return other.peer == node && other.peer_port == port ? &other : nullptr;
+    }
+    // Nobody is known at the other end of this port's cable, and a directed route can get there.
+    bool leads_to_unknown(uint32_t node, uint8_t number) const {
+        const FoundNode& found = nodes_[node];
+        const FoundPort& port = found.ports[number];
+        const bool is_own_port = !found.is_switch && !found.path.empty();
+        return number != 0 && port.is_known && port.is_up() && port.peer == kNone &&
+               number != found.entry_port && !is_own_port && found.path.size() < wire::kSmpMaxHops;
     }
     // The node with this LID; kNone: there is none.
     uint32_t node_with(uint16_t lid, const LidsByGuid& lids) const;

@@ -62,8 +62,7 @@ void Manager::start(base::Instant now) {
 void Manager::begin_sweep(base::Instant) {
     ++counters_.sweeps;
     phase_ = Phase::discover;
-    if (is_incomplete_ && failures_ < settings_.restarts) ++failures_;
-    is_dirty_ = is_incomplete_ = false;
+    reasons_.begin_sweep(settings_.restarts);
     tables_.begin_sweep();
     poll_at_ = base::Instant::never();
     fabric_.clear();
@@ -183,7 +182,7 @@ void Manager::take_trap(const MadBytes& smp) {
         ++counters_.bad_key_traps;
         return;
     }
-    is_dirty_ = true;
+    reasons_.is_dirty = true;
     // A manager appeared or left: it may have written.
     if (notice.trap_number == wire::kTrapCapabilityChanged) tables_.distrust();
 }
@@ -192,7 +191,8 @@ void Manager::take(base::Instant now, const SmpRequest& request, const MadBytes&
     if (mad.status() != wire::kStatusOk) {
         // A port that went down meanwhile refuses a state; the next sweep sees it. A node without
         // congestion control answers with an error, which is expected.
-        if (request.attribute != wire::kSmpSmInfo && !request.is_congestion) is_incomplete_ = true;
+        if (request.attribute != wire::kSmpSmInfo && !request.is_congestion)
+            reasons_.is_incomplete = true;
         return;
     }
     if (request.is_set) return take_set(now, request, mad);
@@ -233,7 +233,7 @@ void Manager::take_switch(const SmpRequest& request, const MadBytes& smp) {
     FoundNode& found = fabric_[request.node];
     found.switch_info = *wire::parse<wire::SwitchInfo>(smp.data());
     if (phase_ == Phase::idle) {
-        is_dirty_ |= found.switch_info.port_state_change;
+        reasons_.is_dirty |= found.switch_info.port_state_change;
         return;
     }
     const bool is_mine = state_ == wire::kSmMaster || found.switch_info.linear_top == 0;
@@ -242,7 +242,7 @@ void Manager::take_switch(const SmpRequest& request, const MadBytes& smp) {
         window_.ask({.node = request.node, .attribute = wire::kSmpSwitchInfo, .is_set = true});
         return;
     }
-    is_dirty_ = true;
+    reasons_.is_dirty = true;
     ask_ports(request.node);
 }
 
@@ -259,7 +259,7 @@ void Manager::take_node(const SmpRequest& request, const MadBytes& smp) {
         (!is_switch && info.local_port == 0))
         return;
     if (phase_ == Phase::idle) {  // a silent node answers now
-        is_dirty_ = true;
+        reasons_.is_dirty = true;
         return;
     }
     uint32_t node = fabric_.node_of(info.port_guid.value);
@@ -291,18 +291,9 @@ void Manager::take_port(const SmpRequest& request, const MadBytes& smp) {
     port.info = *wire::parse<PortInfo>(smp.data());
     port.is_known = true;
     if (phase_ == Phase::discover) port.was_active = port.info.port_state == wire::kPortActive;
-    if (phase_ == Phase::discover) ask_behind(request.node, number);
-}
-
-// Asks who is at the other end of a cable, unless that is known.
-void Manager::ask_behind(uint32_t node, uint8_t number) {
-    const FoundNode& found = fabric_[node];
-    const FoundPort& port = found.ports[number];
-    if (number == 0 || !port.is_known || !port.is_up()) return;
-    const bool is_own_port = !found.is_switch && !found.path.empty();
-    const bool is_too_far = found.path.size() >= wire::kSmpMaxHops;
-    if (port.peer == kNone && number != found.entry_port && !is_own_port && !is_too_far)
-        window_.ask({.node = node, .behind = number, .attribute = wire::kSmpNodeInfo});
+    // If the other end was asked first, the peer of this port is known already.
+    if (phase_ == Phase::discover && fabric_.leads_to_unknown(request.node, number))
+        window_.ask({.node = request.node, .behind = number, .attribute = wire::kSmpNodeInfo});
 }
 
 void Manager::take_manager(const SmpRequest& request, const MadBytes& smp) {
@@ -326,14 +317,15 @@ void Manager::on_timer(base::Instant now) {
     // an unknown node until the next look.
     const std::vector<SmpRequest> given_up = window_.on_timer(now);
     for (const SmpRequest& request : given_up)
-        is_incomplete_ |= request.attribute != wire::kSmpSmInfo && request.behind == 0;
+        reasons_.is_incomplete |= request.attribute != wire::kSmpSmInfo && request.behind == 0;
     const bool is_late = !given_up.empty() || window_.repeated() != counters_.repeated;
     counters_.given_up += given_up.size();
     counters_.repeated = window_.repeated();
     const bool is_sweeping = phase_ != Phase::idle && phase_ != Phase::hand_over;
     // What changed may be on the way of all other requests, too. Rather than wait for each of them,
     // the manager discovers ways around it.
-    if (is_late && must_repeat() && is_sweeping && restarts_ < settings_.restarts) {
+    if (is_late && reasons_.call(settings_.restarts) && is_sweeping &&
+        restarts_ < settings_.restarts) {
         ++restarts_;
         return begin_sweep(now);
     }
@@ -347,21 +339,22 @@ void Manager::on_timer(base::Instant now) {
             }
             window_.ask({.attribute = wire::kSmpSmInfo});
         } else if (state_ == wire::kSmMaster) {
-            if (++looks_ >= settings_.looks_a_sweep || is_incomplete_) return begin_sweep(now);
+            if (++looks_ >= settings_.looks_a_sweep || reasons_.is_incomplete)
+                return begin_sweep(now);
             poll_at_ = now + settings_.look_interval;
-            look();
+            // A light sweep: did a switch mark a change, has one gone, does a silent node answer?
+            for (uint32_t node = 0; node < fabric_.size(); ++node) {
+                if (fabric_[node].is_switch)
+                    window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
+                for (uint32_t port = 1; port < fabric_[node].ports.size(); ++port)
+                    if (const auto number = static_cast<uint8_t>(port);
+                        fabric_.leads_to_unknown(node, number))
+                        window_.ask(
+                            {.node = node, .behind = number, .attribute = wire::kSmpNodeInfo});
+            }
         }
     }
     next_phase(now);
-}
-
-// A light sweep: did a switch mark a change, has one gone, does a silent node answer now?
-void Manager::look() {
-    for (uint32_t node = 0; node < fabric_.size(); ++node) {
-        if (fabric_[node].is_switch) window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
-        for (uint32_t port = 1; port < fabric_[node].ports.size(); ++port)
-            ask_behind(node, static_cast<uint8_t>(port));
-    }
 }
 
 // 14.4.1: a master obeys no request but to stay master.
@@ -375,7 +368,7 @@ void Manager::on_control(base::Instant now, const ManagerControl& control) {
         become_master();
         begin_sweep(now);
     } else if (request == wire::kSmHandover && state_ == wire::kSmMaster) {
-        is_dirty_ = true;  // there were two masters, and this one stays
+        reasons_.is_dirty = true;  // there were two masters, and this one stays
         tables_.distrust();
         next_phase(now);
     }
@@ -397,7 +390,7 @@ void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) 
 // --- the phases of a sweep -----------------------------------------------------------------------
 
 void Manager::next_phase(base::Instant now) {
-    if (phase_ == Phase::idle && !must_repeat() && state_ == wire::kSmMaster &&
+    if (phase_ == Phase::idle && !reasons_.call(settings_.restarts) && state_ == wire::kSmMaster &&
         window_.is_empty() && tables_.groups_changed() && plan_.is_made())
         enter(Phase::write_groups, now);
     while (phase_ != Phase::idle && window_.is_empty()) {
@@ -426,7 +419,7 @@ void Manager::next_phase(base::Instant now) {
     }
     // Traps are repressed first: nodes repeat them, and each one calls for another sweep.
     const bool may_sweep = phase_ == Phase::idle && state_ == wire::kSmMaster && repress_.empty();
-    if (may_sweep && must_repeat()) begin_sweep(now);
+    if (may_sweep && reasons_.call(settings_.restarts)) begin_sweep(now);
 }
 
 void Manager::enter(Phase phase, base::Instant) {
@@ -449,8 +442,8 @@ void Manager::enter(Phase phase, base::Instant) {
 
 void Manager::end_sweep(base::Instant now) {
     phase_ = Phase::idle;
-    if (!is_dirty_ && !is_incomplete_) is_new_master_ = false;
-    if (!is_incomplete_) failures_ = 0;
+    if (!reasons_.is_dirty && !reasons_.is_incomplete) is_new_master_ = false;
+    reasons_.end_sweep();
     ++activity_;
     looks_ = 0;
     restarts_ = 0;

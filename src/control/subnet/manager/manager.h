@@ -51,6 +51,24 @@ struct ManagerMad {
     MadBytes mad;
 };
 
+// Why a manager sweeps again.
+struct SweepReasons {
+    bool is_dirty = false;       // something changed during the sweep
+    bool is_incomplete = false;  // a node that was found did not answer, or refused
+    uint8_t failures = 0;        // sweeps that were incomplete, since one was not
+
+    bool call(uint8_t most_failures) const {
+        return is_dirty || (is_incomplete && failures < most_failures);
+    }
+    void begin_sweep(uint8_t most_failures) {
+        if (is_incomplete && failures < most_failures) ++failures;
+        is_dirty = is_incomplete = false;
+    }
+    void end_sweep() {
+        if (!is_incomplete) failures = 0;
+    }
+};
+
 class Manager {
 public:
     explicit Manager(ManagerSettings settings, LidsByGuid lids = {});
@@ -73,7 +91,7 @@ public:
     bool is_settled() const { return state_ == wire::kSmMaster && phase_ == Phase::idle; }
     // No request is pending, and nothing calls for another sweep.
     bool is_at_rest() const {
-        return phase_ == Phase::idle && !must_repeat() && window_.is_empty() &&
+        return phase_ == Phase::idle && !reasons_.call(settings_.restarts) && window_.is_empty() &&
                !has_something_to_send();
     }
     const ManagerSettings& settings() const { return settings_; }
@@ -116,12 +134,7 @@ private:
     // While nodes are discovered, the path to the sender of a trap may not be known yet.
     bool can_repress() const { return !repress_.empty() && phase_ != Phase::discover; }
 
-    bool must_repeat() const {
-        return is_dirty_ || (is_incomplete_ && failures_ < settings_.restarts);
-    }
     void ask_ports(uint32_t node);
-    void ask_behind(uint32_t node, uint8_t number);
-    void look();
     void ask_managers();
     void decide(base::Instant now);
     void configure();
@@ -133,8 +146,7 @@ private:
     LidsByGuid lids_;
     wire::SmState state_ = wire::kSmNotActive;
     Phase phase_ = Phase::idle;
-    bool is_dirty_ = false;       // something changed during the sweep
-    bool is_incomplete_ = false;  // a node that was found did not answer, or refused
+    SweepReasons reasons_;
     ManagerCounters counters_;
 
     FoundFabric fabric_;                         // of the current sweep, or the last one
@@ -155,7 +167,6 @@ private:
     uint8_t polls_lost_ = 0;
     uint8_t looks_ = 0;     // since the last sweep
     uint8_t restarts_ = 0;  // since a sweep was completed
-    uint8_t failures_ = 0;  // sweeps that were incomplete, since one was not
     uint32_t activity_ = 0;
     std::vector<uint8_t> master_path_;  // the path to the master, for a standby
 };
