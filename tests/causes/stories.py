@@ -111,6 +111,12 @@ fabric: {cables: [{match: leaf1-spine0, loss: 5e-3, from: spine0}]}
 hosts: {ack_timeout: 8}
 work: [{shift: {by: 4, bytes: 8MB}}]
 """),
+    ("lossy_uplink_beside_cuts", "lossy_cable", "leaf0", "cause", """
+topology: leaf-spine:leaves=2,spines=2,hosts=4
+profile: uec-400g
+fabric: {cables: [{match: leaf0-spine1, loss: 1e-2}]}
+work: [{shift: {by: 4, bytes: 4MB}}]
+"""),
     ("cable_error_rate_llr", "link_retries", "spine0", "cause", """
 topology: leaf-spine:leaves=2,spines=1,hosts=4
 profile: ib-ndr

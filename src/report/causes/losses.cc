@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "report/causes/investigation.h"
@@ -13,14 +16,30 @@ using fabric::Drop;
 
 namespace {
 
-// Nobody reports the last packet of a message that is lost: its sender waits for a timeout, which
-// may be far longer than all else. Said where the time lost has room for one.
-std::string timeout_note(const sim::HostSettings& host, Duration lost) {
+// The timeout of a sender, if the time lost has room for one.
+std::optional<Duration> timeout_within(Duration lost, const sim::HostSettings& host) {
     Duration timeout = host.timeouts.high;
     if (timeout.ps == 0 && host.ack_timeout != 0)
         timeout = transport::ack_timeout(host.ack_timeout);
-    if (timeout.ps == 0 || lost < timeout) return {};
-    return fmt::format("; a timeout takes {}", base::to_string(timeout));
+    if (timeout.ps == 0 || lost < timeout) return std::nullopt;
+    return timeout;
+}
+
+bool is_cut(const sim::Setup& setup, const sim::TimeAccount::Loss& loss) {
+    return loss.cause == Drop::buffer_full && setup.fabric.overflow == fabric::Overflow::trim;
+}
+
+// The loss that took most time. Nobody reports the last packet of a message that is lost: its
+// sender waits for a timeout, which may be far longer than all else. The receiver of a packet that
+// was cut reports it at once.
+const sim::TimeAccount::Loss* gravest(const sim::Setup& setup,
+                                      const std::vector<sim::TimeAccount::Loss>& losses,
+                                      bool has_timeout) {
+    const auto weight = [&](const sim::TimeAccount::Loss& loss) {
+        return std::pair(!has_timeout || !is_cut(setup, loss), loss.packets);
+    };
+    const auto most = std::ranges::max_element(losses, {}, weight);
+    return most == losses.end() ? nullptr : &*most;
 }
 
 }  // namespace
@@ -28,9 +47,8 @@ std::string timeout_note(const sim::HostSettings& host, Duration lost) {
 void Investigation::explain_loss() {
     Duration time = nowhere_[ShareKind::loss];
     if (time.ps == 0) return;
-    const sim::TimeAccount::Loss* most = nullptr;
-    for (const auto& loss : account_.losses)
-        if (most == nullptr || loss.packets > most->packets) most = &loss;
+    const auto has_timeout = timeout_within(time, facts_.setup.host).has_value();
+    const auto* most = gravest(facts_.setup, account_.losses, has_timeout);
     if (most == nullptr) return explain_resending(time);
     const Duration needless = time * lost_.needless_permille() / 1000;
     if (needless.ps != 0) explain_resending(needless);
@@ -42,13 +60,13 @@ void Investigation::explain_loss() {
     uint64_t elsewhere = 0;
     for (const auto& loss : account_.losses) elsewhere += loss.packets;
     elsewhere -= most->packets;
-    const bool is_cut =
-        most->cause == Drop::buffer_full && facts_.setup.fabric.overflow == fabric::Overflow::trim;
+    const auto timeout = timeout_within(time, facts_.setup.host);
     add(lost_.kind_of(*most), lost_.place_of(*most), time,
         fmt::format("{} of its packets were {} at {} ({}){}{}", most->packets,
-                    is_cut ? "cut" : "lost", links_.name(end), drop_name(most->cause),
+                    is_cut(facts_.setup, *most) ? "cut" : "lost", links_.name(end),
+                    drop_name(most->cause),
                     elsewhere == 0 ? "" : fmt::format(", {} elsewhere", elsewhere),
-                    timeout_note(facts_.setup.host, time)),
+                    timeout ? fmt::format("; a timeout takes {}", base::to_string(*timeout)) : ""),
         most->place);
 }
 
