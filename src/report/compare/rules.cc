@@ -85,8 +85,12 @@ void add_cheapest(const Candidates& field, std::vector<Advice>& advice) {
     const size_t least = *std::min_element(complete.begin(), complete.end(), cheaper);
     if (price(leader) == 0) return;
     const Bill& bill = field.run(leader).bill;
+    const auto is_as_dear = [&](size_t index) { return price(index) == price(leader); };
+    const bool is_tie = leaders.size() > 1 && std::ranges::all_of(leaders, is_as_dear);
     std::string sentence = fmt::format(
-        "Of the fastest, {} costs least: {} {} and {}{}", field.run(leader).fabric,
+        "{}: {} {} and {}{}",
+        is_tie ? "The fastest cost the same"
+               : fmt::format("Of the fastest, {} costs least", field.run(leader).fabric),
         price_text(bill.price), bill.currency, watts_text(bill.milliwatts), basis_text(bill));
     std::vector<std::string> evidence = {fmt::format("/cost/{}/price", leader),
                                          fmt::format("/cost/{}/watts", leader)};
