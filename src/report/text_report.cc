@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <ranges>
+#include <vector>
 
 #include "base/units.h"
 #include "report/control.h"
@@ -312,6 +315,14 @@ std::string engine(const Facts& facts) {
         counted(engine.threads, "thread"), engine.wall_s, facts.result.hash);
 }
 
+// Of the time of a run, which its causes add up to: what is above the limit.
+Duration lost_of(const Verdict& verdict) {
+    Duration whole{};
+    for (const Cause& cause : verdict.causes) whole += cause.time;
+    const auto permille = static_cast<int64_t>(verdict.limit_permille);
+    return whole * std::max(int64_t{0}, 1000 - permille) / 1000;
+}
+
 }  // namespace
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
@@ -323,9 +334,15 @@ std::string text_report(const Facts& facts, const Verdict& verdict) {
 
 std::string verdict_text(const Verdict& verdict) {
     std::string text = fmt::format("Verdict: {}\n", verdict.sentence);
-    for (size_t i = 1; i < std::min(verdict.causes.size(), kMostCauses); ++i)
-        text += fmt::format("  {}: {}\n", base::to_string(verdict.causes[i].time),
-                            verdict.causes[i].sentence);
+    std::vector<const Cause*> others;
+    for (const Cause& cause : verdict.causes)
+        if (&cause != &verdict.causes.front()) others.push_back(&cause);
+    const Duration lost = lost_of(verdict);
+    const auto is_note = [&](const Cause* cause) { return cause->time * 10 < lost; };
+    std::ranges::stable_partition(others, std::not_fn(is_note));
+    for (const Cause* cause : others | std::views::take(kMostCauses - 1))
+        text += fmt::format("  {}{}: {}\n", is_note(cause) ? "note: " : "",
+                            base::to_string(cause->time), cause->sentence);
     for (const Finding& finding : verdict.findings)
         if (verdict.sentence.find(finding.sentence) == std::string::npos)
             text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);
