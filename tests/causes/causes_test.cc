@@ -22,8 +22,10 @@ unsigned long long number(uint64_t value) {
 }
 
 void tell_miss(uint64_t seed, const Trial& trial) {
-    std::printf("causes: MISSED seed %llu\n  planted %s\n  said    %s\n%s\n", number(seed),
-                trial.planted.c_str(), trial.said.c_str(), trial.shares.c_str());
+    std::printf(
+        "causes: MISSED seed %llu\n  planted %s\n  said    %s\n%s\nWithout the cause:\n%s\n",
+        number(seed), trial.planted.c_str(), trial.said.c_str(), trial.shares.c_str(),
+        trial.shares_without.c_str());
 }
 
 void tell_counts(const std::map<size_t, Count>& counts) {

@@ -79,6 +79,11 @@ std::string said_by(const report::Verdict& verdict, Duration whole) {
     return text + fmt::format("; {} permille of the limit", verdict.limit_permille);
 }
 
+std::string shares_of(const sim::Setup& setup) {
+    const auto result = drive::run(setup, {.explains = true});
+    return report::time_shares_text(report::Facts(setup, *result));
+}
+
 }  // namespace
 
 Trial try_seed(uint64_t seed) {
@@ -98,6 +103,7 @@ Trial try_seed(uint64_t seed) {
     const report::Verdict verdict = report::judge(facts);
     trial.said = said_by(verdict, result->account.end - Instant{});
     trial.shares = report::time_shares_text(facts);
+    trial.shares_without = shares_of(drawn->without);
     trial.is_right =
         !verdict.causes.empty() && std::ranges::any_of(drawn->answers, [&](const Answer& answer) {
             const report::Cause& first = verdict.causes.front();

@@ -14,6 +14,7 @@ struct Trial {
     std::string planted;
     std::string said;
     std::string shares;
+    std::string shares_without;  // of the run without the cause
 };
 
 Trial try_seed(uint64_t seed);
