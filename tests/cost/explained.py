@@ -22,6 +22,7 @@ PERMUTATION = "{permutation: {bytes: 16MiB}}"
 ALL_TO_ALL = "{all_to_all: {bytes: 16MiB}}"
 RUNS = {
     "ring, marks": ("roce-v2-400g", RING, ""),
+    "ring, marks, tuned": ("roce-v2-400g-tuned", RING, ""),
     "incast, marks": ("roce-v2-400g", INCAST, ""),
     "incast, TCP": ("tcp-ethernet", INCAST, ""),
     "permutation, marks": ("roce-v2-400g", PERMUTATION, ""),
