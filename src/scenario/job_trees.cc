@@ -31,7 +31,8 @@ void JobReader::check_network(const Value& map, CollectiveOptions& options,
         options.protocol = workload::Protocol::bare;
 }
 
-// Reserves the trees of a collective for the job. If none is free, the hosts sum in a ring instead.
+// Reserves the trees of a collective for the job, one for each channel. If one is not free, none is
+// reserved, and the hosts sum in a ring instead.
 void JobReader::take_trees(CollectiveOptions& options, const Placement& where, uint32_t job) {
     if (!workload::is_in_network(options)) return;
     const fabric::SwitchSettings& node = setup_.fabric.node;
@@ -44,6 +45,8 @@ void JobReader::take_trees(CollectiveOptions& options, const Placement& where, u
         options.chunking.tree_piece = node.reduction_piece;
         options.chunking.tree_window = node.reduction_pieces;
     }
+    const fabric::ReductionTrees before = *trees_;
+    const size_t trees_before = setup_.trees.size();
     const uint16_t channels =
         options.channels != 0 ? options.channels : workload::usual_channels(options, where);
     for (const auto& members : groups)
@@ -52,6 +55,8 @@ void JobReader::take_trees(CollectiveOptions& options, const Placement& where, u
                            static_cast<uint16_t>(next_channel_ +
                                                  workload::tree_channel(channel, options.streams)),
                            options.streams, job)) {
+                trees_.emplace(before);
+                setup_.trees.resize(trees_before);
                 options.lacks_tree = true;
                 (options.algorithm == workload::Algorithm::two_level ? options.between
                                                                      : options.algorithm) =

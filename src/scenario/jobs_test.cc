@@ -314,6 +314,18 @@ TEST(jobs, that_find_no_tree_add_up_in_a_ring) {
     EXPECT_EQ(setup.program.phases[1].algorithm, "ring (no tree of switches is free)");
 }
 
+// A port carries one stream: there is a tree for the first channel and none for the second.
+TEST(jobs, that_find_a_tree_for_some_of_their_channels_leave_it_to_others) {
+    const sim::Setup setup =
+        made(on_sharp("all_reduce: {bytes: 1MiB, algorithm: in_network, channels: 2}}, "
+                      "{all_reduce: {bytes: 1MiB, algorithm: in_network, channels: 1}"));
+    ASSERT_EQ(setup.program.phases.size(), 2u);
+    EXPECT_EQ(setup.program.phases[0].algorithm, "ring (no tree of switches is free)");
+    EXPECT_EQ(setup.program.phases[1].algorithm, "in_network (streaming tree)");
+    ASSERT_EQ(setup.trees.size(), 1u);
+    EXPECT_EQ(setup.trees[0].job, 1u);
+}
+
 TEST(jobs, that_add_up_between_servers_say_what_they_lack) {
     EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: two_level, between: in_network}"),
               "s.yaml:4: in_network: the switches between servers do not add up; take a profile "
