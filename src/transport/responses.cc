@@ -108,7 +108,6 @@ void make_ack(Core& core, QueuePair& qp, Packet& packet) {
     const Psn psn = psn_plus(r.ack_psn, wire::kPsnMask + 1 - r.acks_before);
     begin_packet(qp, psn, Operation::acknowledge, packet);
     packet.extended.ack = {0, r.msn, r.ack_syndrome, {}};
-    choose_answer_lane(core, qp, packet);
     r.ack_pending = r.acks_before != 0;
     if (r.ack_pending) --r.acks_before;
     const bool tells = qp.early && !r.ack_pending &&
@@ -170,7 +169,10 @@ std::optional<uint32_t> plan_response(Core& core, QueuePair& qp, Instant now) {
 void make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     Answer* waiting = waiting_answer(core, qp);
-    if (waiting == nullptr) return make_ack(core, qp, packet);
+    if (waiting == nullptr) {
+        make_ack(core, qp, packet);
+        return choose_answer_lane(core, qp, packet);
+    }
     Answer& answer = *waiting;
     const uint32_t length = payload_of(qp, answer);
     if (!may_be_read(core, qp, answer)) {
@@ -186,7 +188,7 @@ void make_response(Core& core, QueuePair& qp, Packet& packet) {
             r.again.clear();
             enter_error(core, qp);
         }
-        return make_ack(core, qp, packet);
+        return make_ack(core, qp, packet);  // in the lane of the data, which has room
     }
     begin_packet(qp, answer.next_psn, operation_of(answer), packet);
     if (length == 0) choose_answer_lane(core, qp, packet);  // small, as an acknowledgement

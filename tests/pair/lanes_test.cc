@@ -132,6 +132,25 @@ TEST(Lanes, an_answer_without_data_needs_room_in_the_lane_of_acknowledgements) {
     EXPECT_EQ(levels_of(pair, Operation::read_response_only), (Levels{6}));
 }
 
+// The memory of a READ goes while its data waits: the NAK takes the place of the data.
+TEST(Lanes, a_refusal_instead_of_the_data_of_a_read_needs_no_room_in_another_lane) {
+    for (const auto delivery : {Delivery::ordered, Delivery::placed}) {
+        Pair pair({.loss = LossPolicy::selective_repeat,
+                   .delivery = delivery,
+                   .notifications = {.service_level = 6, .traffic_class = 48 << 2},
+                   .answers_apart = true});
+        pair.server.lanes.room_bytes[0] = pair.server.lanes.room_bytes[6] = 0;
+        pair.client.post({.work = Work::read, .length = 100});
+        pair.run(10_us);
+        ASSERT_EQ(pair.server.adapter.memory().deregister_region(pair.server.key), Refusal::none);
+        pair.server.lanes.room_bytes[0] = UINT32_MAX;
+        pair.run(10_us);
+        EXPECT_EQ(levels_of(pair, Operation::acknowledge), (Levels{0}));
+        EXPECT_EQ(pair.wire.find(Operation::acknowledge).packet.traffic_class, 0u);
+        EXPECT_EQ(pair.client.completion().status, Status::remote_access_error);
+    }
+}
+
 TEST(Lanes, queue_pairs_of_one_lane_take_turns) {
     Pair pair;
     const auto qps = add_levels(pair, {4, 4, 4});
