@@ -244,7 +244,8 @@ TEST(Paths, a_flowlet_stays_on_its_way_within_the_gap_and_may_leave_behind_it) {
     Leaf leaf(choosing(PathChoice::flowlet));
     // Never more than the gap apart: one way, though the others are empty.
     for (int i = 0; i < 50; ++i)
-        leaf.arrive(kStart + 1_us + i * 1_us, 0, {.destination = 5, .flow = 1});
+        leaf.arrive(kStart + 1_us + i * 1_us, 0,
+                    {.destination = 5, .flow = 1, .psn = static_cast<uint32_t>(i)});
     leaf.run();
     auto counts = leaf.taken()[1];
     EXPECT_EQ(*std::ranges::max_element(counts), 50);
