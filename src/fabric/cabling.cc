@@ -251,6 +251,7 @@ Instant Cabling::told_again_at(uint32_t p, Instant told_at) const {
 void Cabling::hold(uint32_t p, uint32_t lane, Instant now) {
     const auto bit = static_cast<uint16_t>(1u << lane);
     if ((ports_[p].held & bit) != 0) return;
+    TULLE_CHECK(lane < lanes_);
     ports_[p].held |= bit;
     wait(p, lane).paused_since = now;
     if (out(p, lane).bytes != 0 || ports_[p].is_host) wait(p, lane).held_since = now;
