@@ -263,6 +263,11 @@ void HostNode::start(Instant now) {
         port_->busy_until = cabling_.transmit_owed(plan_.port, now);
         return await_line();
     }
+    // Memory is not ready for the next packet. Only what the port owes may go meanwhile.
+    if (sender_ && sender_->is_busy(now)) {
+        next_[kLine] = sender_->free_at();
+        return;
+    }
     if (!adapter_.has_work()) return;
     const uint32_t index = cabling_.store.take();
     if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index))) {
@@ -299,7 +304,7 @@ void HostNode::transmit(Instant now, uint32_t index) {
         port_->busy_until = transmit_observed(now, index);
     else
         port_->busy_until = cabling_.transmit(*port_, index, now);
-    if (sender_) port_->busy_until = std::max(port_->busy_until, sender_->pay(now, payload));
+    if (sender_) sender_->pay(now, payload);
     if (!cabling_.has_credits()) return;
     cabling_.let_go(plan_.port, lane, now);
     update_room(lane);
@@ -340,7 +345,8 @@ uint32_t HostWays::flow_of(const wire::Packet& packet, uint8_t& flags) const {
 void HostNode::on_line_free(Instant now, Ends& ends) {
     port_->is_awaited = false;
     next_[kLine] = Instant::never();
-    if (plan_.completes_when_sent) user_.collect(now, ends);
+    const bool is_fetching = sender_ && sender_->is_busy(now);
+    if (plan_.completes_when_sent && !is_fetching) user_.collect(now, ends);
     attend(now);
 }
 
@@ -426,7 +432,7 @@ HostAccount& HostNode::account() {
             HostAccount::Ground{
                 .port = plan_.port,
                 .receive_latency = plan_.receive_latency,
-                .pays_to_send = sender_.has_value(),
+                .send_toll = sender_ ? &*sender_ : nullptr,
                 .has_window = plan_.has_window,
                 .keeps_order = fabric::keeps_flows_together(settings_.route.choice)});
     user_.tell(*account_);

@@ -182,7 +182,7 @@ bool HostAccount::begin_answer(Instant now, uint32_t index, Watched& qp) {
 
 // Until its last bit is sent, its own bits are the only reason.
 void HostAccount::end_packet(Instant now, Instant line_end, Duration repeats) {
-    if (ground_.pays_to_send) close_lines(now);
+    if (ground_.send_toll != nullptr) close_lines(now);
     const uint64_t retransmitted = adapter_.counters().retransmitted_packets;
     const bool is_again = retransmitted != retransmitted_;
     retransmitted_ = retransmitted;
@@ -309,12 +309,13 @@ HostAccount::Reason HostAccount::reason_of(const Watched& qp, Instant now) const
 HostAccount::Reason HostAccount::reason_on_line(const Watched& qp, Instant now) const {
     const fabric::Port& port = cabling_.port(ground_.port);
     if ((port.held >> qp.id.lane & 1) != 0) return Reason::held;
-    return now < port.busy_until ? Reason::line : Reason::held;
+    const bool is_fetching = ground_.send_toll != nullptr && ground_.send_toll->is_busy(now);
+    return is_fetching || now < port.busy_until ? Reason::line : Reason::held;
 }
 
 void HostAccount::look_at(Watched& qp, Instant now) {
     // Its own packet is on the line. The next event at its end is the host's.
-    if (now < qp.since && !ground_.pays_to_send) return;
+    if (now < qp.since && ground_.send_toll == nullptr) return;
     const Reason reason = reason_of(qp, now);
     if (reason != qp.reason) {
         close(qp, now);
@@ -347,7 +348,7 @@ void HostAccount::wake(Watched& qp) {
 }
 
 void HostAccount::look_at_all(Instant now) {
-    quiet_until_ = ground_.pays_to_send ? Instant{} : Instant::never();
+    quiet_until_ = ground_.send_toll != nullptr ? Instant{} : Instant::never();
     std::erase_if(awake_, [&](uint32_t number) {
         Watched& qp = qps_[number];
         if (is_in_sight(qp, now)) look_at(qp, now);
@@ -374,7 +375,7 @@ void HostAccount::finish(Instant now) {
 // The line was busy with a packet; after its last bit, memory was not ready for the next one.
 template <class To>
 void HostAccount::add_line(To& to, Instant since, Instant until) const {
-    const Instant end = ground_.pays_to_send ? std::clamp(line_end_, since, until) : until;
+    const Instant end = ground_.send_toll != nullptr ? std::clamp(line_end_, since, until) : until;
     to.add(ShareKind::queue, here(), end - since);
     to.add(ShareKind::bus, here(), until - end);
 }

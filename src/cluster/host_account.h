@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cluster/toll.h"
 #include "fabric/cabling.h"
 #include "transport/adapter.h"
 
@@ -60,9 +61,9 @@ public:
     struct Ground {
         uint32_t port = 0;
         Duration receive_latency{};
-        bool pays_to_send = false;  // memory is slower than the line
-        bool has_window = false;    // besides that of congestion control
-        bool keeps_order = true;    // switches send all packets of a flow one way
+        const Toll* send_toll = nullptr;  // if memory is slower than the line
+        bool has_window = false;          // besides that of congestion control
+        bool keeps_order = true;          // switches send all packets of a flow one way
     };
 
     HostAccount(transport::Adapter& adapter, fabric::Cabling& cabling,

@@ -31,8 +31,10 @@ public:
     base::Instant pay(base::Instant now, uint32_t bytes) {
         bytes_.send(now, counts_bytes_ ? bytes : 0);
         bytes_.hold(per_packet_);
-        return bytes_.free_at();
+        return free_at();
     }
+    base::Instant free_at() const { return bytes_.free_at(); }
+    bool is_busy(base::Instant now) const { return now < free_at(); }
 
 private:
     base::Serializer bytes_;

@@ -97,6 +97,26 @@ TEST(Tolls, of_a_receiver_pause_its_link_where_it_may_be_paused) {
     EXPECT_LE(result.flows[0].completion, payload_at(100, 4096) + 5_us);
 }
 
+// Twelve packets arrive while memory takes one. The buffer has room for four of them, so twelve get
+// in only if credits go back meanwhile.
+TEST(Tolls, of_a_sender_do_not_hold_up_its_credits) {
+    Lab setup = plain("star:hosts=14");
+    setup.fabric.flow_control = fabric::FlowControl::credits;
+    setup.fabric.credits.lane_buffer_bytes = 16 << 10;
+    setup.host.send_toll.rate = base::Rate::bits_per_second(kMtu * 8 * 100'000);  // 10 us
+    for (uint32_t i = 2; i < 14; ++i)
+        setup.flows.push_back({.source = i, .destination = 0, .bytes = 100 * kMtu});
+    const auto last = [&] {
+        Duration latest{};
+        for (const sim::FlowResult& flow : run(setup).flows)
+            if (flow.finished) latest = std::max(latest, flow.completion);
+        return latest;
+    };
+    const Duration alone = last();
+    setup.flows.push_back({.source = 0, .destination = 1, .bytes = 100 * kMtu});
+    EXPECT_LE(last(), alone + 10_us);
+}
+
 TEST(Processors, pay_for_messages_packets_and_bytes_at_both_ends) {
     Lab setup = plain("pair");
     setup.host.cpu = {.per_message_sent = 200_ns,
