@@ -21,7 +21,8 @@ PortChooser::PortChooser(const RouteSettings& settings, uint32_t node, uint16_t 
       warnings_(neighbours_.empty() ? 0 : settings.warn_above_bytes, ports),
       flowlets_(settings.flowlet_gap),
       has_exact_loads_(settings.load_step_bytes == 0 && settings.load_period.ps == 0 &&
-                       !warnings_.is_used()) {
+                       !warnings_.is_used()),
+      is_by_hash_(settings.choice == PathChoice::ecmp) {
     if (settings.load_period.ps != 0) grades_.resize(ports);
     kib_ps_.resize(ports);
 }

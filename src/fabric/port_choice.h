@@ -47,7 +47,7 @@ public:
     // Call when the cabling is complete. `ports` are the switch's ports.
     void begin(const Cabling& cabling, uint32_t first_port, const Port* ports);
 
-    bool is_by_hash() const { return settings_.choice == PathChoice::ecmp; }
+    bool is_by_hash() const { return is_by_hash_; }
     uint16_t by_hash(PortList ports, uint32_t flow) const {
         return ports[scale(flow_of(flow), ports.size())];
     }
@@ -94,6 +94,7 @@ private:
     Flowlets flowlets_;
     std::vector<Grade> grades_;
     bool has_exact_loads_;
+    bool is_by_hash_;
 };
 
 }  // namespace tulle::fabric

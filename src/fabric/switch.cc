@@ -64,15 +64,15 @@ Instant Switch::act(Instant until) {
         if (!inbound.control.empty())
             rare_.set_control(port, cabling().store[inbound.control.head].at);
     });
-    const uint64_t limit = TimeTree::key_of(until, 0);
+    rare_.set_end(until);
     for (;; ++events_) {
         // At one instant, rare events come first, then packets, then lines; each by port.
         const uint64_t packet = packets_.first_key();
         const uint64_t line = lines_.first_key();
         const bool is_packet = packet <= TimeTree::end_of_instant(line);
         const uint64_t usual = is_packet ? packet : line;
-        if (rare_.first_key() <= TimeTree::end_of_instant(usual) || usual >= limit) [[unlikely]] {
-            if (rare_.first_key() >= limit) break;
+        if (rare_.first_key() <= TimeTree::end_of_instant(usual)) [[unlikely]] {
+            if (rare_.ends_first()) break;
             on_rare(rare_.first_at());
         } else if (is_packet) {
             on_packet<kCredits>(TimeTree::instant_of(packet), TimeTree::source_of(packet));
