@@ -61,5 +61,26 @@ TEST(Profiles, what_promises_to_lose_nothing_loses_nothing_under_incast) {
     }
 }
 
+// One bit in 10^8 is damaged: one packet of 4 KiB in three thousand.
+TEST(Profiles, a_link_that_repairs_keeps_what_a_bad_cable_damages) {
+    constexpr uint64_t kBytes = 100'000'000;
+    uint32_t repair = 0;
+    for (const scenario::BuiltInProfile& built_in : scenario::built_in_profiles()) {
+        Lab lab = lab_of(std::string(built_in.name), "star:2");
+        if (lab.fabric.link.bit_errors != fabric::BitErrors::retransmitted) continue;
+        ++repair;
+        lab.fabric.link.error_rate_e18 = 0;
+        const Duration clean = completion(lab, kBytes);
+        lab.fabric.link.error_rate_e18 = 10'000'000'000;
+        lab.flows = {{.source = 0, .destination = 1, .bytes = kBytes}};
+        const Result result = run(lab);
+        ASSERT_TRUE(result.flows[0].finished) << built_in.name;
+        for (const uint64_t count : result.totals.dropped) EXPECT_EQ(count, 0u) << built_in.name;
+        EXPECT_EQ(result.totals.retransmitted, 0u) << built_in.name;
+        EXPECT_GT(result.flows[0].completion, clean) << built_in.name;
+    }
+    EXPECT_GT(repair, 0u);
+}
+
 }  // namespace
 }  // namespace tulle::exact
