@@ -228,14 +228,14 @@ void RankStreams::end_turn(StreamPart& part, Playing& playing, uint32_t turn, In
     post_ready(part, playing);
 }
 
-// `cause`: what lets the stream go further.
+// `cause`: what lets the stream go further. `all`: also those that seem to be held up.
 void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instant at,
-                                uint32_t cause) {
+                                uint32_t cause, bool all) {
     const Schedule& schedule = *generated(playing).schedule;
     const uint64_t window = open.stream.window;
     const uint64_t end =
         window == 0 ? open.stream.messages : std::min(open.stream.messages, open.top + window);
-    for (; open.listed < end && !is_held_up(playing, open, end); ++open.listed) {
+    for (; open.listed < end && (all || !is_held_up(playing, open, end)); ++open.listed) {
         PendingMessage& pending = open.pending.emplace_back();
         pending.k = open.listed;
         pending.message = schedule.message(playing.member, open.index, open.listed);
@@ -247,14 +247,16 @@ void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instan
     }
 }
 
-// Whether all unlisted messages up to `end` wait for arrivals: the last listed one does, and they
-// are alike.
+// Whether all unlisted messages up to `end` wait for arrivals: the last listed one does, they are
+// alike, and nothing has overtaken what it waits for.
 bool RankStreams::is_held_up(const Playing& playing, const OpenStream& open, uint64_t end) const {
     if (open.pending.empty()) return false;
     const PendingMessage& last = open.pending.back();
     if (last.message.need_count == 0 || !arrives_in_order_) return false;
     const Schedule& schedule = *generated(playing).schedule;
+    const workload::StreamMessage::Need need = last.message.needs[0];
     return keeps_order(schedule.options().software) &&
+           !playing.inlets[need.inlet].has_beyond(need.message) &&
            schedule.repetition(open.index, last.k).end >= end;
 }
 
@@ -477,14 +479,20 @@ void RankStreams::see_arrival(StreamPart& part, Playing& playing, const Flight& 
         static_cast<uint64_t>((at - flight.posted).ps));
     --playing.arrivals_left;
     if (playing.inlets.empty()) return;
-    playing.inlets[flight.inlet].add(flight.task.message);
+    const Schedule& schedule = *generated(playing).schedule;
+    Marks& inlet = playing.inlets[flight.inlet];
+    if (flight.task.message != inlet.below)
+        for (OpenStream& stream : playing.streams)
+            if (schedule.may_feed(flight.inlet, stream.index))
+                list_messages(playing, stream, at, Trail::kWindow, true);
+    inlet.add(flight.task.message);
     for (OpenStream& stream : playing.streams) {
-        if (!generated(playing).schedule->may_feed(flight.inlet, stream.index)) continue;
+        if (!schedule.may_feed(flight.inlet, stream.index)) continue;
         bool is_woken = false;
         for (PendingMessage& pending : stream.pending) {
             if (!satisfy(pending, flight.inlet, flight.task.message)) continue;
             if (pending.message.need_count == 0 && pending.message.later_needs != 0)
-                drop_what_has_come(*generated(playing).schedule, playing, stream.index, pending);
+                drop_what_has_come(schedule, playing, stream.index, pending);
             pending.at = std::max(pending.at, at);
             is_woken |= pending.is_ready();
         }

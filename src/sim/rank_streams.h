@@ -5,6 +5,8 @@
 // behind the last one that is known to have arrived. So every message that could start is listed,
 // and messages start exactly when they would if the whole graph were stored. Where messages arrive
 // in order, all behind one that waits for an arrival wait for later ones: they are not listed yet.
+// A ring begins with the next part of its data while the end of the last one waits, so messages may
+// be sent, and arrive, in another order. What waits for one that overtook others is listed at once.
 #pragma once
 
 #include <array>
@@ -59,7 +61,8 @@ private:
     void start_sending(StreamPart& part, Playing& playing, Instant at);
     void open_stream(Playing& playing, uint32_t index, Instant at);
     void end_turn(StreamPart& part, Playing& playing, uint32_t turn, Instant at);
-    void list_messages(const Playing& playing, OpenStream& stream, Instant at, uint32_t cause);
+    void list_messages(const Playing& playing, OpenStream& stream, Instant at, uint32_t cause,
+                       bool all = false);
     bool is_held_up(const Playing& playing, const OpenStream& stream, uint64_t end) const;
     void see_arrival(StreamPart& part, Playing& playing, const Flight& flight, Instant at);
     void see_completion(StreamPart& part, Playing& playing, const Flight& flight, Instant at);

@@ -24,6 +24,10 @@ struct Marks {
     std::vector<uint64_t> beyond;
 
     bool has(uint64_t k) const { return k < below || std::ranges::find(beyond, k) != beyond.end(); }
+    // Whether there is a larger number than `k`, which is none of them.
+    bool has_beyond(uint64_t k) const {
+        return std::ranges::any_of(beyond, [k](uint64_t other) { return other > k; });
+    }
     void add(uint64_t k) {
         beyond.push_back(k);
         for (auto next = std::ranges::find(beyond, below); next != beyond.end();
