@@ -29,7 +29,8 @@ constexpr KnownKey kGpuKeys[] = {
     {"server", "file",
      "NCCL's topology of a server, XML (NCCL_TOPO_DUMP_FILE); per_server, per_nic and scale_up "
      "follow from its GPUs, network ports and NVLink or PCI Express, unless they are given. A file "
-     "for NCCL_TOPO_FILE gives only the numbers of GPUs and ports"},
+     "for NCCL_TOPO_FILE gives only the numbers of GPUs and ports. If GPUs have several ports, one "
+     "stands for all of a GPU: take a profile that is as fast"},
     {"scale_up", "profile, map or none",
      "the network inside servers: a built-in profile, the path of one, or a map; none by default"},
     {"generation", "one of volta, ampere, hopper, blackwell",

@@ -29,7 +29,6 @@ TEST(nccl_topology, a_server_has_gpus_ports_and_links) {
     EXPECT_EQ(server->adapters, 4u);
     EXPECT_EQ(server->nvlink_mbps(), 18u * 20'600u);
     EXPECT_EQ(server->pcie_mbps, 48'000u);  // 16 lanes x 240 / 80
-    EXPECT_EQ(server->adapter_mbps, 400'000u);
 }
 
 TEST(nccl_topology, it_becomes_the_server_of_a_cluster) {
@@ -93,10 +92,24 @@ TEST(nccl_topology, links_between_some_gpus_are_no_network) {
     EXPECT_EQ(cluster_complaint(four("0x068000")), "");
 }
 
-TEST(nccl_topology, a_gpu_has_one_port_at_most) {
-    EXPECT_NE(cluster_complaint("<system><cpu><gpu dev='0'/><nic><net speed='100000'/>"
-                                "<net speed='100000'/></nic></cpu></system>")
-                  .find("its 1 GPUs have 2 network ports"),
+// A server of `gpus` GPUs and `ports` network ports without NVLink.
+std::string server_of(int gpus, int ports) {
+    std::string text = "<system><cpu>";
+    for (int i = 0; i < gpus; ++i) text += "<pci><gpu dev='" + std::to_string(i) + "'/></pci>";
+    for (int i = 0; i < ports; ++i) text += "<nic><net speed='100000'/></nic>";
+    return text + "</cpu></system>";
+}
+
+TEST(nccl_topology, one_port_stands_for_all_of_a_gpu) {
+    const FileReader files = [&](const std::string&) -> base::Result<std::string> {
+        return server_of(2, 8);
+    };
+    const auto setup = read_scenario(
+        "topology: star:4\ngpus: {server: t.xml}\nwork: [{all_reduce: {bytes: 1MiB}}]\n", "s.yaml",
+        files);
+    ASSERT_TRUE(setup.ok()) << setup.error().message;
+    EXPECT_EQ(setup->ranks.size(), 4u);  // one at each adapter
+    EXPECT_NE(cluster_complaint(server_of(2, 3)).find("2 GPUs and 3 network ports"),
               std::string::npos);
 }
 
@@ -113,6 +126,13 @@ TEST(nccl_topology, what_is_wrong_is_one_sentence_with_its_line) {
               "t.xml:3: there are two <gpu> with dev '0'");
     EXPECT_EQ(server_complaint("nothing"),
               "t.xml:1: there is no <system>; write the file with NCCL_TOPO_DUMP_FILE");
+    EXPECT_EQ(server_complaint("<system><cpu><pci busid='0000:00:16.0'/></cpu></system>"),
+              "t.xml:1: it names 1 PCI devices but not what they are, which NCCL asks the machine; "
+              "take a file that NCCL wrote (NCCL_TOPO_DUMP_FILE), or leave out server and write "
+              "per_server, per_nic and scale_up");
+    EXPECT_EQ(server_complaint("\n<graphs><graph/></graphs>"),
+              "t.xml:2: these are rings and trees for NCCL_GRAPH_FILE; give the file for "
+              "NCCL_TOPO_FILE");
     EXPECT_EQ(server_complaint("<system><gpu/></system>"),
               "t.xml:1: there is no <net> in the file, so the server has no adapter; dump it on a "
               "server that has one");

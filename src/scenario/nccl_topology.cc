@@ -61,6 +61,12 @@ public:
                                                   open_.back().name));
         if (!saw_system_)
             return wrong(1, "there is no <system>; write the file with NCCL_TOPO_DUMP_FILE");
+        if (server_.gpus == 0 && outline_gpus_ == 0 && unknown_devices_ > 0)
+            return wrong(1, fmt::format("it names {} PCI devices but not what they are, which NCCL "
+                                        "asks the machine; take a file that NCCL wrote "
+                                        "(NCCL_TOPO_DUMP_FILE), or leave out server and write "
+                                        "per_server, per_nic and scale_up",
+                                        unknown_devices_));
         if (server_.gpus == 0 && outline_gpus_ > 0) {
             server_.is_outline = true;
             server_.gpus = outline_gpus_;
@@ -96,12 +102,16 @@ private:
             Open open{std::string(tag.name), open_.empty() ? 0 : open_.back().pcie, 0};
             if (!open_.empty()) open_.back().is_known = true;
             if (tag.name == "system") saw_system_ = true;
+            if (tag.name == "graphs")
+                return wrong(tag.line,
+                             "these are rings and trees for NCCL_GRAPH_FILE; give the file for "
+                             "NCCL_TOPO_FILE");
             if (tag.name == "pci") {
                 open.pci_class = tag.attribute("class");
                 const uint64_t own = pcie_rate(tag);
                 open.pcie = open.pcie == 0 ? own : std::min(open.pcie, own);
             }
-            if (tag.name == "net") take_net(tag);
+            if (tag.name == "net") ++server_.adapters;
             if (tag.name == "nvlink" && !open_.empty()) {
                 const uint64_t count = whole_number(tag.attribute("count"));
                 if (count == 0 || count > kMostLinks)
@@ -132,14 +142,6 @@ private:
         return std::nullopt;
     }
 
-    void take_net(const XmlTag& tag) {
-        uint64_t speed = whole_number(tag.attribute("speed"));
-        if (speed == 0) speed = 10'000;  // as in NCCL
-        server_.adapter_mbps =
-            server_.adapters == 0 ? speed : std::min(server_.adapter_mbps, speed);
-        ++server_.adapters;
-    }
-
     // NVLinks lead to a switch, unless the class says that they lead to a GPU.
     static void take_far_end(const XmlTag& link, Open& gpu) {
         if (link.attribute("tclass").starts_with("0x03"))
@@ -152,6 +154,7 @@ private:
     void take_device(const Open& device) {
         if (device.pci_class.starts_with("0x03")) ++outline_gpus_;
         if (device.pci_class.starts_with("0x02")) ++outline_adapters_;
+        if (device.pci_class.empty()) ++unknown_devices_;
     }
 
     void take_gpu(const Open& gpu) {
@@ -171,6 +174,7 @@ private:
     std::set<std::string> devices_;  // dev of GPUs
     uint32_t outline_gpus_ = 0;
     uint32_t outline_adapters_ = 0;
+    uint32_t unknown_devices_ = 0;  // without a class
     uint32_t architecture_ = 0;
     bool saw_system_ = false;
 };
@@ -208,20 +212,17 @@ base::Result<NcclServer> read_nccl_topology(std::string_view text, const std::st
 }
 
 base::Result<Value> gpus_of_server(const NcclServer& server, const Value& gpus) {
-    if (server.adapters > server.gpus)
+    const uint32_t adapters = server.adapters % server.gpus == 0 ? server.gpus : server.adapters;
+    if (server.gpus % adapters != 0)
         return base::Error{
-            fmt::format("server: its {} GPUs have {} network ports, and a GPU with several ports "
-                        "cannot be simulated; leave one <net> for each GPU and take a faster one",
-                        server.gpus, server.adapters)};
-    if (server.gpus % server.adapters != 0)
-        return base::Error{
-            fmt::format("server: it has {} GPUs and {} network ports, and ports that "
-                        "several GPUs share unevenly cannot be simulated",
+            fmt::format("server: it has {} GPUs and {} network ports, and ports that GPUs share "
+                        "unevenly cannot be simulated; write per_server, per_nic and scale_up "
+                        "instead of server",
                         server.gpus, server.adapters)};
     Value map = gpus;
     const uint32_t line = gpus.line;
     put(map, "per_server", text_node(line, std::to_string(server.gpus)));
-    put(map, "per_nic", text_node(line, std::to_string(server.gpus / server.adapters)));
+    put(map, "per_nic", text_node(line, std::to_string(server.gpus / adapters)));
     if (server.gpus < 2 || map.find("scale_up") != nullptr) return map;
     if (server.is_outline)
         return base::Error{

@@ -25,7 +25,6 @@ struct NcclServer {
     uint32_t neighbours = 0;
     bool is_outline = false;    // it has PCI devices only
     uint64_t pcie_mbps = 0;     // 10^6 bytes a second, for the GPU with the slowest slot
-    uint64_t adapter_mbps = 0;  // 10^6 bits a second, for the slowest adapter
 
     // The rate of all NVLinks of a GPU, as NCCL computes it, in 10^6 bytes a second; 0: no NVLink.
     uint64_t nvlink_mbps() const;
@@ -35,7 +34,8 @@ struct NcclServer {
 base::Result<NcclServer> read_nccl_topology(std::string_view text, const std::string& file);
 
 // The map `gpus` with values of the server added where it does not set them: per_server, per_nic
-// and scale_up. Or a sentence why that is impossible.
+// and scale_up. One port stands for all of a GPU that has several. Or a sentence why that is
+// impossible.
 base::Result<Value> gpus_of_server(const NcclServer& server, const Value& gpus);
 
 }  // namespace tulle::scenario
