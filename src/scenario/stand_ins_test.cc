@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+
+#include "base/random.h"
 #include "scenario/alike_rails.h"
 #include "scenario/files_test.h"
 #include "scenario/scenario.h"
@@ -66,6 +70,37 @@ TEST(stand_ins, are_taken_by_work_of_many_packets_with_a_measured_error) {
     EXPECT_GT(fewer.stand_ins.packets, 1u);
     EXPECT_GE(fewer.stand_ins.doubt_per_million, 10'000);
     EXPECT_EQ(setup_of(kRail, kTree, "", 122'880).stand_ins.rails, 1u);
+}
+
+// One run of each kind says how far they are apart. Of three, both means are 1000 and the variance
+// of all is 100, so two more runs are apart by 2.776 times the square root of 2 x 100 x 4/3.
+TEST(stand_ins, the_estimated_error_covers_two_more_runs) {
+    EXPECT_EQ(doubt_of(std::array<int64_t, 1>{980}, std::array<int64_t, 1>{1000}), 20'000);
+    const std::array<int64_t, 3> spread = {990, 1000, 1010};
+    EXPECT_EQ(doubt_of(spread, spread), 45'332);
+    const std::array<int64_t, 3> slower = {1090, 1100, 1110};
+    EXPECT_EQ(doubt_of(slower, spread), 145'332);
+}
+
+// Draws from one distribution, so only chance makes runs differ: 19 of 20 times less than is said.
+TEST(stand_ins, the_estimated_error_is_exceeded_once_in_twenty_times) {
+    base::RandomStream random({.seed = 95});
+    const auto draw = [&] {  // nearly normal: the sum of twelve even draws
+        int64_t sum = 1'000'000;
+        for (int i = 0; i < 12; ++i) sum += static_cast<int64_t>(random.below(10'000));
+        return sum;
+    };
+    constexpr int kTimes = 4000;
+    int exceeded = 0;
+    for (int i = 0; i < kTimes; ++i) {
+        const std::array<int64_t, 3> found = {draw(), draw(), draw()};
+        const std::array<int64_t, 3> full = {draw(), draw(), draw()};
+        const int64_t mean = (full[0] + full[1] + full[2]) / 3;
+        const int64_t apart = draw() - draw();
+        exceeded += std::abs(apart) > doubt_of(found, full) * mean / 1'000'000 ? 1 : 0;
+    }
+    EXPECT_LT(exceeded, kTimes / 20);
+    EXPECT_GT(exceeded, kTimes / 200);
 }
 
 }  // namespace
