@@ -69,15 +69,20 @@ constexpr KnownKey kPxn = {
     "send through the GPU of the own server that is on the receiver's rail, as NCCL's PXN"};
 constexpr KnownKey kRoot = {"root", "GPU", "the GPU with the data; the first by default"};
 
-KnownKey algorithm_key(std::string_view type) {
-    return {"algorithm", type, "by default auto: what NCCL's cost model says is fastest"};
+KnownKey algorithm_key(
+    std::string_view type,
+    std::string_view meaning = "by default auto: what NCCL's cost model says is fastest") {
+    return {"algorithm", type, meaning};
 }
 
 const std::vector<WorkKind> kOwnKinds = {
     {{"all_reduce", "map", "all get the sum of what each has"},
      {kBytes, kSizes, kRanks, kRepeat,
       algorithm_key("one of auto, ring, tree, halving_doubling, two_level, in_switch, "
-                    "in_network"),
+                    "in_network",
+                    "by default auto: what NCCL's cost model says is fastest. With --skip, and for "
+                    "more messages than can be stored, the fastest without sums in switches; the "
+                    "report names both"),
       kBetween, kInSwitch, kProtocol, kChannels, kChunk, kWindow}},
     {{"reduce_scatter", "map", "each gets a part of the sum of what each has"},
      {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of auto, ring, direct, two_level"),
