@@ -80,6 +80,10 @@ class Run:
                        sum(e["time_us"] for e in step["exposed"])) < 0.01
                    for step in self.json["training"])
 
+    def dispatch(self):
+        """The first time that tokens go to their experts."""
+        return [one for one in self.json["collectives"] if one["name"] == "experts dispatch"][0]
+
     def only_step(self):
         return self.json["training"][0]
 
@@ -141,6 +145,7 @@ def expectations(run):
     experts = run["training-experts"]
     memory = run["memory"]
     ualink = run["memory-ualink"]
+    direct = run["experts-low-latency"]
     saved = run["training-checkpoint"].only_step()["checkpoint"]
     beside = run["training-checkpoint-asynchronous"].only_step()["checkpoint"]
     bubble = {step["name"]: step["bubble_us"] for step in pipelines.json["training"]}
@@ -341,6 +346,11 @@ def expectations(run):
         "files of other programs compute what they say, and wait for the fabric":
             run["chakra"].computes_us(1000) and run["simai"].computes_us(2750)
             and run["astra"].computes_us(1263) and run["kineto"].computes_us(1070),
+        "experts of low latency send more messages and end sooner":
+            direct.dispatch()["messages"] > run["experts"].dispatch()["messages"]
+            and direct.dispatch()["time_us"] < run["experts"].dispatch()["time_us"],
+        "the smallest size of the sweep over sizes ends":
+            run["training-scaling"].only_step()["complete"],
         "a server of NCCL's has the NVLinks that its file says":
             run["nccl-topology"].json["scale_up"]["fabric"] == "NVLink 4"
             and run["nccl-topology"].busbw("all_reduce") > 150,
