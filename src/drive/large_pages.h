@@ -16,4 +16,8 @@ private:
     }
 };
 
+// Has small objects on such pages too, from now on: those that malloc() takes from the heap. What
+// nodes and queue pairs keep is as hard to predict, and at size it is more than a gigabyte.
+void put_heap_on_large_pages();
+
 }  // namespace tulle::drive

@@ -127,6 +127,7 @@ base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& optio
                                    sim::FirstRun first = {}) {
     const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
     const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
+    put_heap_on_large_pages();
     LargePages memory;
     auto built = Simulation::build(setup, partitions, &memory, std::move(first));
     if (!built) return built.error();
