@@ -23,8 +23,8 @@ struct NcclServer {
     // Other GPUs that the NVLinks of a GPU lead to, for the GPU with the fewest; a switch leads to
     // all.
     uint32_t neighbours = 0;
-    bool is_outline = false;    // it has PCI devices only
-    uint64_t pcie_mbps = 0;     // 10^6 bytes a second, for the GPU with the slowest slot
+    bool is_outline = false;  // it has PCI devices only
+    uint64_t pcie_mbps = 0;   // 10^6 bytes a second, for the GPU with the slowest slot
 
     // The rate of all NVLinks of a GPU, as NCCL computes it, in 10^6 bytes a second; 0: no NVLink.
     uint64_t nvlink_mbps() const;
