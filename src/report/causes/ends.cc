@@ -27,6 +27,21 @@ Duration computing_of(const sim::Setup& setup, const workload::Task& task) {
     return task.duration * setup.ranks[task.rank].compute_permille / 1000;
 }
 
+// How long each rank computes in each phase. Tasks of a phase differ: a backward pass takes longer
+// than a forward one. What tells a slow rank is the sum of its own beside those of the others.
+Computing computing_by_phase(const sim::Setup& setup) {
+    Computing by_phase;
+    for (const workload::Task& task : setup.program.tasks())
+        if (is_computing(task)) by_phase[task.phase][task.rank] += computing_of(setup, task);
+    for (const workload::GeneratedPhase& phase : setup.program.generated)
+        for (uint32_t i = 0; i < phase.placement->size() && !phase.is_launch; ++i) {
+            const uint32_t rank = (*phase.placement)[i].rank;
+            by_phase[phase.phase][rank] +=
+                computing_of(setup, {.rank = rank, .duration = phase.computing});
+        }
+    return by_phase;
+}
+
 // How much of a rank's time is above that of the usual one, the median.
 double part_above_usual(const std::map<uint32_t, Duration>& time_of, uint32_t rank) {
     std::vector<Duration> sorted;
@@ -120,7 +135,7 @@ std::optional<std::string> Investigation::what_cuts_off_the_chain() const {
 void Investigation::explain_ranks() {
     for (const auto& [rank, time] : software_)
         if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
-    const Computing by_phase = computing_by_phase();
+    const Computing by_phase = computing_by_phase(facts_.setup);
     for (const auto& [rank, time] : computing_) {
         if (const std::string target = storage_at(rank); !target.empty()) {
             // Shared GPU memory has a port inside the server, and the adapter of the first GPU.
@@ -152,22 +167,6 @@ std::string Investigation::storage_at(uint32_t rank) const {
     if (!has_drives) return "";
     const auto& graph = facts_.setup.graph;
     return graph.nodes[graph.endpoints()[facts_.setup.ranks[rank].endpoint]].name;
-}
-
-// How long each rank computes in each phase. Tasks of a phase differ: a backward pass takes longer
-// than a forward one. What tells a slow rank is the sum of its own beside those of the others.
-Investigation::Computing Investigation::computing_by_phase() const {
-    Computing by_phase;
-    for (const workload::Task& task : facts_.setup.program.tasks())
-        if (is_computing(task))
-            by_phase[task.phase][task.rank] += computing_of(facts_.setup, task);
-    for (const workload::GeneratedPhase& phase : facts_.setup.program.generated)
-        for (uint32_t i = 0; i < phase.placement->size() && !phase.is_launch; ++i) {
-            const uint32_t rank = (*phase.placement)[i].rank;
-            by_phase[phase.phase][rank] +=
-                computing_of(facts_.setup, {.rank = rank, .duration = phase.computing});
-        }
-    return by_phase;
 }
 
 // The part of a rank's computing on the chain that the usual rank of the same phase would save.

@@ -36,6 +36,8 @@ struct Trouble {
     Duration contention() const { return held + queue + congestion; }
 };
 
+using Computing = std::map<uint32_t, std::map<uint32_t, Duration>>;  // by phase, by rank
+
 class Investigation {
 public:
     // The facts must outlive it.
@@ -111,8 +113,6 @@ private:
     std::optional<std::string> what_cuts_off_the_chain() const;
     // A rank that computes for longer than most others of its phase.
     void explain_ranks();
-    using Computing = std::map<uint32_t, std::map<uint32_t, Duration>>;  // by phase, by rank
-    Computing computing_by_phase() const;
     Duration excess_of(uint32_t rank, const Computing& by_phase) const;
     std::string storage_at(uint32_t rank) const;
     Duration slow_software_of(uint32_t rank) const;
