@@ -133,7 +133,10 @@ std::optional<Calls::Call> Calls::open_call_to(const Peer& peer) {
         const auto& [slot, its] = one;
         return its.call && its.who == peer.who && (slot == peer.slot || peer.has_slot(slot));
     });
-    return mute == mute_.end() ? std::nullopt : std::exchange(mute->second.call, std::nullopt);
+    if (mute == mute_.end()) return std::nullopt;
+    auto call = std::exchange(mute->second.call, std::nullopt);
+    // A program may close its adapter and open it again: the call was for the first one.
+    return has_left(call->line.socket.get()) ? std::nullopt : std::move(call);
 }
 
 void Calls::end_call(Call call) {

@@ -163,7 +163,7 @@ void World::on_socket_closed(int socket) {
         const Peer& peer = *peers_[index];
         if (peer.is_gone) continue;
         if (peer.incoming_socket() != socket && peer.outgoing_socket() != socket) continue;
-        if (peer.is_dead()) lose_peer(index);  // else another socket has the number by now
+        if (has_left(socket)) lose_peer(index);  // else another socket has the number by now
         return;
     }
 }

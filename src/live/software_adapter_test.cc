@@ -636,6 +636,36 @@ TEST(SlotsTest, one_who_has_called_is_found_in_its_second_slot) {
     EXPECT_NE(here.host->world().resolve_slot(second), SoftwareAdapter::kNowhere);
 }
 
+// A program that looks at its adapters opens one, closes it, and opens it again: the process is the
+// same, and so is its slot. Who had called the first one in vain has to call the second one.
+TEST(SlotsTest, a_call_that_was_not_answered_is_not_for_the_successor_in_the_process) {
+    Side here{0};
+    const uint32_t first = here.host->world().own().slot();
+    auto silent = Door::open(here.host->world().own().realm());
+    ASSERT_TRUE(silent);
+    const uint32_t slot = silent->slot();
+    ASSERT_NE(slot, first);
+    {
+        const std::lock_guard guard(here.host->lock());
+        ASSERT_EQ(here.host->world().resolve_slot(slot), SoftwareAdapter::kNowhere);
+    }
+    silent.reset();
+    Side there{1};
+    ASSERT_EQ(there.host->world().own().slot(), slot);
+    {
+        const std::lock_guard guard(there.host->lock());
+        ASSERT_NE(there.host->world().resolve_slot(first), SoftwareAdapter::kNowhere);
+    }
+    const auto is_known = [&] {
+        const std::lock_guard guard(here.host->lock());
+        return !here.host->world().receiving().empty();
+    };
+    while (!is_known()) continue;
+    const RingMemory& ring = here.ring_to(there);
+    const base::Instant end = now() + base::Duration{2'000'000'000'000};
+    while (ring.is_taken.load() == 0) ASSERT_LT(now(), end) << "nobody reads the ring";
+}
+
 // Also where it goes over a wire.
 TEST(ManagementTest, a_message_arrives_as_it_was_sent) {
     const std::vector<std::byte> message(256, std::byte{0x42});
