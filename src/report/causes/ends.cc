@@ -135,6 +135,7 @@ std::optional<std::string> Investigation::what_cuts_off_the_chain() const {
 void Investigation::explain_ranks() {
     for (const auto& [rank, time] : software_)
         if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
+    if (computing_.empty()) return;  // a program may have millions of tasks
     const Computing by_phase = computing_by_phase(facts_.setup);
     for (const auto& [rank, time] : computing_) {
         if (const std::string target = storage_at(rank); !target.empty()) {
