@@ -10,6 +10,14 @@ namespace {
 using namespace base::literals;
 using wire::Operation;
 
+// Acknowledgements travel in lane 6, data in lane 0.
+PairOptions answering_apart(Delivery delivery) {
+    return {.loss = LossPolicy::selective_repeat,
+            .delivery = delivery,
+            .notifications = {.service_level = 6},
+            .answers_apart = true};
+}
+
 // More queue pairs at the client, each with its own service level, to the one of the server.
 std::vector<Qpn> add_levels(Pair& pair, const std::vector<uint8_t>& levels) {
     std::vector<Qpn> numbers;
@@ -100,10 +108,7 @@ TEST(Lanes, an_acknowledgement_that_waits_goes_behind_the_read_that_came_since) 
 // Where packets may overtake one another, acknowledgements of a READ's queue pair travel apart too.
 // The data goes in the turn of its own lane, and the acknowledgement behind it waits for the other.
 TEST(Lanes, an_acknowledgement_behind_the_data_of_a_read_needs_room_in_its_own_lane) {
-    Pair pair({.loss = LossPolicy::selective_repeat,
-               .delivery = Delivery::placed,
-               .notifications = {.service_level = 6},
-               .answers_apart = true});
+    Pair pair(answering_apart(Delivery::placed));
     pair.server.lanes.room_bytes[0] = pair.server.lanes.room_bytes[6] = 0;
     pair.client.post({.work = Work::read, .length = 100});
     pair.client.post({.work = Work::write, .length = 100});
@@ -119,10 +124,7 @@ TEST(Lanes, an_acknowledgement_behind_the_data_of_a_read_needs_room_in_its_own_l
 }
 
 TEST(Lanes, an_answer_without_data_needs_room_in_the_lane_of_acknowledgements) {
-    Pair pair({.loss = LossPolicy::selective_repeat,
-               .delivery = Delivery::placed,
-               .notifications = {.service_level = 6},
-               .answers_apart = true});
+    Pair pair(answering_apart(Delivery::placed));
     pair.server.lanes.room_bytes[6] = 0;
     pair.client.post({.work = Work::read, .length = 0});
     pair.run(10_us);
@@ -135,10 +137,9 @@ TEST(Lanes, an_answer_without_data_needs_room_in_the_lane_of_acknowledgements) {
 // The memory of a READ goes while its data waits: the NAK takes the place of the data.
 TEST(Lanes, a_refusal_instead_of_the_data_of_a_read_needs_no_room_in_another_lane) {
     for (const auto delivery : {Delivery::ordered, Delivery::placed}) {
-        Pair pair({.loss = LossPolicy::selective_repeat,
-                   .delivery = delivery,
-                   .notifications = {.service_level = 6, .traffic_class = 48 << 2},
-                   .answers_apart = true});
+        PairOptions options = answering_apart(delivery);
+        options.notifications.traffic_class = 48 << 2;
+        Pair pair(options);
         pair.server.lanes.room_bytes[0] = pair.server.lanes.room_bytes[6] = 0;
         pair.client.post({.work = Work::read, .length = 100});
         pair.run(10_us);
